@@ -1,0 +1,114 @@
+//! The hot loop against its plain form: ratios measured in one run.
+//!
+//! `cargo bench -p counterpoint --bench objective`. Every pair is timed in alternation, so that a busy machine slows both
+//! sides alike; figures are medians. Nothing here is a test.
+
+#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
+
+use counterpoint::features::{ActionMap, ContextMap, Scaler};
+use counterpoint::folds::{Design, Precision, Question, Risk, truth};
+use counterpoint::policy::{Clp, Link, Mean, Std};
+use counterpoint::{Engine, Estimator, Family, Log, Policy};
+use std::time::Instant;
+
+/// A log with `d - 1` contexts (the constant makes `d` features) and a CLP policy with `m` anchors.
+fn problem(n: usize, d: usize, m: usize, family: Family) -> (Log, Policy) {
+    let u = |i: usize, j: usize| {
+        let h = (i as u64 * 1_000_003 + j as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut builder = Log::builder();
+    for j in 0..d - 1 {
+        builder = builder.context(&format!("x{j}"), (0..n).map(|i| 2.0 * u(i, j) - 1.0).collect());
+    }
+    let actions: Vec<f64> = (0..n).map(|i| 0.4 + 3.6 * u(i, 50) * u(i, 51)).collect();
+    let log = builder
+        .cost("y", (0..n).map(|i| -(1.0 - (actions[i] - 1.0 - u(i, 0)).abs()).max(-0.1)).collect())
+        .propensity("p", (0..n).map(|i| 0.2 + 0.3 * u(i, 52)).collect())
+        .action("a", actions)
+        .build()
+        .unwrap();
+    let anchors = (0..m).map(|j| 0.4 + 3.6 * j as f64 / (m - 1) as f64).collect();
+    let actions = ActionMap::new(anchors, 1, None).unwrap();
+    let mut policy = Policy {
+        contexts: log.schema().contexts.clone(),
+        actions: log.schema().actions.clone(),
+        scaler: Scaler::identity(d - 1),
+        family,
+        mean: Mean::Clp(Clp { map: ContextMap::Linear, actions, temperature: 10.0 }),
+        std: Std::Learned { floor: vec![0.0] },
+        theta: Vec::new(),
+    };
+    policy.theta = (0..policy.mean_parameters()).map(|i| 0.2 * (u(i, 60) - 0.5)).collect();
+    policy.theta.push(-0.7);
+    (log, policy)
+}
+
+/// Median seconds of each side, timed in alternation for about `seconds` in all.
+fn race(seconds: f64, sides: &mut [&mut dyn FnMut()]) -> Vec<f64> {
+    let mut times = vec![Vec::new(); sides.len()];
+    sides.iter_mut().for_each(|s| s());
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < seconds || times[0].len() < 5 {
+        for (side, times) in sides.iter_mut().zip(&mut times) {
+            let t = Instant::now();
+            side();
+            times.push(t.elapsed().as_secs_f64());
+        }
+    }
+    times
+        .iter_mut()
+        .map(|t| {
+            t.sort_by(f64::total_cmp);
+            t[t.len() / 2]
+        })
+        .collect()
+}
+
+fn main() {
+    if std::env::args().any(|a| a == "--test" || a == "--list") {
+        return;
+    }
+    println!("value and gradient of the soft-clipped CLP objective with variance penalty; M rows a second");
+    println!(
+        "{:>8} {:>4} {:>4} {:>10} | {:>7} {:>7} {:>7} {:>7} | {:>8} {:>8} {:>8}",
+        "rows", "d_X", "m", "family", "plain", "f64", "f64 x2", "f32", "f64/pln", "x2/f64", "f32/f64"
+    );
+    for (n, d, m, family) in [
+        (10_000, 6, 12, Family::Normal),
+        (1_000_000, 3, 7, Family::Normal),
+        (10_000, 6, 10, Family::Normal),
+        (10_000, 6, 12, Family::LogNormal),
+    ] {
+        let (log, policy) = problem(n, d, m, family);
+        let mut question = Question::new(Estimator::soft_clipped(15.0));
+        question.variance_penalty = 1.0;
+        let design = |p| Design::new(&log, &policy, &question, 0.0, p).unwrap();
+        let (d64, d32) = (design(Precision::F64), design(Precision::F32));
+        let risk = Risk::new(&question, &policy, &d64).unwrap();
+        let (one, two) = (Engine::single(), Engine::new(2).unwrap());
+        let (mut s1, mut s2, mut s3) = (Vec::new(), Vec::new(), Vec::new());
+        let t = race(
+            6.0,
+            &mut [
+                &mut || drop(std::hint::black_box(truth::ask(&risk, &one, &d64))),
+                &mut || risk.ask(&one, &d64, &mut s1),
+                &mut || risk.ask(&two, &d64, &mut s2),
+                &mut || risk.ask(&one, &d32, &mut s3),
+            ],
+        );
+        let m_rows = |t: f64| n as f64 / t / 1e6;
+        println!(
+            "{n:>8} {d:>4} {m:>4} {:>10} | {:>7.2} {:>7.2} {:>7.2} {:>7.2} | {:>8.2} {:>8.2} {:>8.2}",
+            format!("{family:?}"),
+            m_rows(t[0]),
+            m_rows(t[1]),
+            m_rows(t[2]),
+            m_rows(t[3]),
+            t[0] / t[1],
+            t[1] / t[2],
+            t[1] / t[3]
+        );
+    }
+    let _ = Link::Identity;
+}

@@ -1,0 +1,207 @@
+//! The log in memory: a schema and blocks of rows.
+
+use super::build::LogBuilder;
+use super::summary::Summary;
+use crate::rng::hash;
+use serde::{Deserialize, Serialize};
+
+/// Rows a block. Part of the definition of every sum: changing it changes last bits.
+pub const BLOCK_ROWS: usize = 1024;
+
+/// Whether the user's outcome column is better when large or when small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Larger is better; enters as its negative.
+    Reward,
+    /// Smaller is better.
+    Cost,
+}
+
+impl Outcome {
+    /// Turns a cost inside into a value on the user's scale, and back.
+    pub fn to_user(self, cost: f64) -> f64 {
+        match self {
+            Outcome::Reward => -cost,
+            Outcome::Cost => cost,
+        }
+    }
+}
+
+/// The names of the columns and their roles.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Context columns.
+    pub contexts: Vec<String>,
+    /// Action columns.
+    pub actions: Vec<String>,
+    /// The outcome column.
+    pub outcome: String,
+    /// Its direction.
+    pub direction: Outcome,
+    /// The logging density of the action.
+    pub propensity: String,
+    /// Row weights, if there are any.
+    pub weight: Option<String>,
+}
+
+/// A run of rows, column by column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// Row numbers in the log as it was given, from 0.
+    pub ids: Vec<u64>,
+    /// Contexts, one vector a column.
+    pub x: Vec<Vec<f64>>,
+    /// Actions, one vector a column.
+    pub a: Vec<Vec<f64>>,
+    /// ln of the logging density.
+    pub log_p: Vec<f64>,
+    /// Costs.
+    pub y: Vec<f64>,
+    /// Row weights, 1 where the user gave none. A row of weight 2 counts as two equal rows.
+    pub omega: Vec<f64>,
+}
+
+impl Block {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.y.len()
+    }
+
+    /// A sum over rows of a hash of the row number: tells whether two passes saw the same rows.
+    pub fn fingerprint(&self) -> u64 {
+        self.ids.iter().fold(0, |f, &i| f.wrapping_add(hash(0, i)))
+    }
+
+    /// Context row i, gathered into `out`.
+    pub fn context(&self, i: usize, out: &mut [f64]) {
+        for (o, column) in out.iter_mut().zip(&self.x) {
+            *o = column[i];
+        }
+    }
+
+    /// Action row i, gathered into `out`.
+    pub fn action(&self, i: usize, out: &mut [f64]) {
+        for (o, column) in out.iter_mut().zip(&self.a) {
+            *o = column[i];
+        }
+    }
+
+    pub(super) fn empty(d: usize, q: usize) -> Self {
+        Block {
+            ids: Vec::new(),
+            x: vec![Vec::new(); d],
+            a: vec![Vec::new(); q],
+            log_p: Vec::new(),
+            y: Vec::new(),
+            omega: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, from: &Block, i: usize) {
+        self.ids.push(from.ids[i]);
+        for (to, from) in self.x.iter_mut().zip(&from.x).chain(self.a.iter_mut().zip(&from.a)) {
+            to.push(from[i]);
+        }
+        self.log_p.push(from.log_p[i]);
+        self.y.push(from.y[i]);
+        self.omega.push(from.omega[i]);
+    }
+}
+
+/// A log, checked: every number is finite, every density and every weight usable.
+///
+/// ```
+/// use counterpoint::Log;
+/// let log = Log::builder()
+///     .context("hour", vec![9.0, 14.0, 20.0])
+///     .action("bid", vec![1.0, 1.5, 0.7])
+///     .propensity("density", vec![0.4, 0.3, 0.5])
+///     .reward("sales", vec![0.0, 2.0, 0.0])
+///     .build()?;
+/// assert_eq!(log.rows(), 3);
+/// assert_eq!(log.blocks()[0].y, [0.0, -2.0, 0.0]); // inside there are costs
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Log {
+    pub(super) schema: Schema,
+    pub(super) blocks: Vec<Block>,
+    pub(super) parts: Option<Vec<super::Part>>,
+}
+
+impl Log {
+    /// Starts a log from columns in memory.
+    pub fn builder() -> LogBuilder {
+        LogBuilder::default()
+    }
+
+    /// The columns and their roles.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The blocks, in order.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.blocks.iter().map(Block::rows).sum()
+    }
+
+    /// Number of contexts d.
+    pub fn d(&self) -> usize {
+        self.schema.contexts.len()
+    }
+
+    /// Number of action columns q.
+    pub fn q(&self) -> usize {
+        self.schema.actions.len()
+    }
+
+    /// Summaries of the context columns.
+    pub fn context_summaries(&self) -> Vec<Summary> {
+        (0..self.d()).map(|j| self.summary(|b| &b.x[j])).collect()
+    }
+
+    /// Summaries of the action columns.
+    pub fn action_summaries(&self) -> Vec<Summary> {
+        (0..self.q()).map(|c| self.summary(|b| &b.a[c])).collect()
+    }
+
+    /// Summary of the costs.
+    pub fn cost_summary(&self) -> Summary {
+        self.summary(|b| &b.y)
+    }
+
+    fn summary(&self, column: impl Fn(&Block) -> &Vec<f64>) -> Summary {
+        let mut total = Summary::default();
+        for b in &self.blocks {
+            let mut one = Summary::default();
+            for (v, w) in column(b).iter().zip(&b.omega) {
+                one.add(*v, *w);
+            }
+            total.merge(&one);
+        }
+        total
+    }
+
+    /// At most `rows` rows spread evenly over the log, contexts (row-major) and actions (row-major).
+    pub fn thin(&self, rows: usize) -> (Vec<f64>, Vec<f64>) {
+        let step = self.rows().div_ceil(rows.max(1)).max(1);
+        let (mut x, mut a) = (Vec::new(), Vec::new());
+        let mut index = 0;
+        for b in &self.blocks {
+            for i in 0..b.rows() {
+                if index % step == 0 {
+                    x.extend(b.x.iter().map(|c| c[i]));
+                    a.extend(b.a.iter().map(|c| c[i]));
+                }
+                index += 1;
+            }
+        }
+        (x, a)
+    }
+}

@@ -1,0 +1,117 @@
+//! Train, valid, test: by a seeded hash of the row number, or by a column.
+
+use super::log::{BLOCK_ROWS, Block, Log};
+use crate::error::{Error, Result};
+use crate::rng::hash;
+use serde::{Deserialize, Serialize};
+
+/// A part of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// Learned on.
+    Train,
+    /// Tuned on.
+    Valid,
+    /// Read by the certificate and by nobody else.
+    Test,
+}
+
+impl std::str::FromStr for Part {
+    type Err = Error;
+    fn from_str(s: &str) -> Result<Self> {
+        match s.trim().to_ascii_lowercase().as_str() {
+            "train" => Ok(Part::Train),
+            "valid" | "validation" | "val" => Ok(Part::Valid),
+            "test" => Ok(Part::Test),
+            _ => Err(Error::data(format!("{s:?} is not a part of a log (train, valid or test)"))),
+        }
+    }
+}
+
+/// How rows are divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SplitRule {
+    /// By a hash of (seed, row number): the same row is in the same part on every machine, whatever the order.
+    Hash {
+        /// The seed.
+        seed: u64,
+        /// Shares of train, valid and test; they need not add up to one.
+        shares: [f64; 3],
+    },
+    /// By the column given to [`LogBuilder::parts`](super::LogBuilder::parts).
+    Column,
+}
+
+impl Default for SplitRule {
+    fn default() -> Self {
+        SplitRule::Hash { seed: 0, shares: [0.5, 0.25, 0.25] }
+    }
+}
+
+/// The three parts, each a log of its own.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// Learned on.
+    pub train: Log,
+    /// Tuned on.
+    pub valid: Log,
+    /// Certified on.
+    pub test: Log,
+}
+
+impl Log {
+    /// Divides the log. An empty part is an error: no question could be asked of it.
+    pub fn split(&self, rule: SplitRule) -> Result<Parts> {
+        let by_column = match (rule, &self.parts) {
+            (SplitRule::Column, None) => {
+                return Err(Error::data("the log has no split column").hint("name one with --split, or split by hash"));
+            }
+            (SplitRule::Column, Some(parts)) => Some(parts),
+            (SplitRule::Hash { shares, .. }, _) => {
+                if shares.iter().any(|s| !(s.is_finite() && *s > 0.0)) {
+                    return Err(Error::recipe("split.shares", format!("{shares:?} must all be positive")));
+                }
+                None
+            }
+        };
+        let mut parts = [Part::Train, Part::Valid, Part::Test].map(|_| Vec::<Block>::new());
+        let mut index = 0;
+        for b in &self.blocks {
+            for i in 0..b.rows() {
+                let part = match (rule, by_column) {
+                    (SplitRule::Hash { seed, shares }, _) => assign(hash(seed, b.ids[i]), shares),
+                    (_, Some(column)) => column[index],
+                    _ => Part::Train,
+                };
+                let blocks = &mut parts[part as usize];
+                if blocks.last().is_none_or(|l| l.rows() == BLOCK_ROWS) {
+                    blocks.push(Block::empty(self.d(), self.q()));
+                }
+                if let Some(last) = blocks.last_mut() {
+                    last.push(b, i);
+                }
+                index += 1;
+            }
+        }
+        let [train, valid, test] = parts.map(|blocks| Log { schema: self.schema.clone(), blocks, parts: None });
+        for (name, part) in [("train", &train), ("valid", &valid), ("test", &test)] {
+            if part.rows() == 0 {
+                return Err(Error::data(format!("the {name} part of the split is empty"))
+                    .hint("a log needs rows in train, valid and test; check the split column or the shares"));
+            }
+        }
+        Ok(Parts { train, valid, test })
+    }
+}
+
+fn assign(h: u64, shares: [f64; 3]) -> Part {
+    let u = (h >> 11) as f64 / (1u64 << 53) as f64 * shares.iter().sum::<f64>();
+    if u < shares[0] {
+        Part::Train
+    } else if u < shares[0] + shares[1] {
+        Part::Valid
+    } else {
+        Part::Test
+    }
+}

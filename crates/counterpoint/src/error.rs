@@ -1,0 +1,128 @@
+//! One error for the whole library: what is wrong, where, and what to do about it.
+//!
+//! The decision here is that an error is a sentence and a remedy, not a tree of types. Callers branch on
+//! [`Kind`]; people read the message and the `hint:` line under it. Places (file, row, column) are part of the
+//! sentence, so that nothing is lost when the error is printed by a program that knows nothing of us.
+
+use std::fmt;
+
+/// What every fallible function of the library returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The family an error belongs to, for programs that branch on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The log itself is unusable: a bad value, a missing column, an empty split.
+    Data,
+    /// A recipe asks for something outside its range or for a combination that makes no sense.
+    Recipe,
+    /// A policy file is of another version, incomplete, or does not fit the data.
+    Policy,
+    /// A number left the floating-point range; the message names the term.
+    Numeric,
+    /// The operating system said no.
+    Io,
+}
+
+/// An error with its place and its remedy.
+///
+/// ```
+/// use counterpoint::{Error, ErrorKind};
+/// let e = Error::data("0 is not a density (must be > 0)")
+///     .at("row 1204, column \"propensity\"")
+///     .hint("--drop-invalid skips and counts such rows");
+/// assert_eq!(e.kind(), ErrorKind::Data);
+/// assert_eq!(e.to_string(), "row 1204, column \"propensity\": 0 is not a density (must be > 0)\nhint: --drop-invalid skips and counts such rows");
+/// ```
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    place: Option<String>,
+    what: String,
+    hint: Option<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    fn new(kind: Kind, what: impl Into<String>) -> Self {
+        Error(Box::new(Inner { kind, place: None, what: what.into(), hint: None, source: None }))
+    }
+
+    /// The log is unusable.
+    pub fn data(what: impl Into<String>) -> Self {
+        Self::new(Kind::Data, what)
+    }
+
+    /// The recipe is wrong; `field` is its path in the TOML file.
+    pub fn recipe(field: &str, what: impl Into<String>) -> Self {
+        Self::new(Kind::Recipe, what).at(format!("recipe field `{field}`"))
+    }
+
+    /// The policy is unusable.
+    pub fn policy(what: impl Into<String>) -> Self {
+        Self::new(Kind::Policy, what)
+    }
+
+    /// A number is not finite; `term` names the part of the objective it came from.
+    pub fn numeric(term: &str, what: impl Into<String>) -> Self {
+        Self::new(Kind::Numeric, what).at(term.to_string())
+    }
+
+    /// Reading or writing failed.
+    pub fn io(path: impl AsRef<std::path::Path>, source: std::io::Error) -> Self {
+        let mut e = Self::new(Kind::Io, source.to_string()).at(path.as_ref().display().to_string());
+        e.0.source = Some(Box::new(source));
+        e
+    }
+
+    /// Says where: a file, a row, a column. A second place goes in front of the first.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<String>) -> Self {
+        let place = place.into();
+        self.0.place = Some(match self.0.place.take() {
+            Some(inner) => format!("{place}, {inner}"),
+            None => place,
+        });
+        self
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The family of the error.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The remedy alone, if there is one.
+    pub fn remedy(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.0.place {
+            write!(f, "{place}: ")?;
+        }
+        write!(f, "{}", self.0.what)?;
+        if let Some(hint) = &self.0.hint {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|e| e as _)
+    }
+}

@@ -1,0 +1,279 @@
+//! From sums over rows to a risk, its variance and its slopes.
+//!
+//! With a row's transformed weight v, weighted part t and model part g, everything wanted is a function of first and
+//! second moments: sums of (t, v, g) and of their products. They add up over rows, so a partial answer is this struct,
+//! and merging two is adding. Gradients of the sums are kept by the caller; [`Target::weights`] says how much each of
+//! them contributes to the slope of the objective.
+//!
+//! ```text
+//! ByRows:     L = sum(t) / n                    V = sample variance of t, penalty sqrt(V / n)
+//! ByWeights:  L = sum(t) / sum(v) + sum(g) / n  V = sum of squared influences / n^2, penalty sqrt(V)
+//! ```
+//!
+//! (For ByRows the model part is part of t.) For SNIPS, g = 0 and V is the paper's sum w^2 (y - L)^2 / (sum w)^2.
+
+use super::Normalise;
+use serde::{Deserialize, Serialize};
+
+/// Sums over rows. Every row counts with its row weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sums {
+    /// Number of rows (sum of row weights).
+    pub n: f64,
+    /// Weighted part; for ByRows the whole term.
+    pub t: f64,
+    /// Transformed weights.
+    pub v: f64,
+    /// Model part; for ByRows 0.
+    pub g: f64,
+    /// Squares and products.
+    pub tt: f64,
+    /// t v
+    pub tv: f64,
+    /// v v
+    pub vv: f64,
+    /// g g
+    pub gg: f64,
+    /// t g
+    pub tg: f64,
+    /// v g
+    pub vg: f64,
+    /// Costs.
+    pub y: f64,
+    /// Squared costs.
+    pub yy: f64,
+    /// Terms times costs.
+    pub ty: f64,
+    /// Entropies of the policy.
+    pub h: f64,
+    /// Weights are held as v exp(-scale); 0 unless weights would overflow. ByWeights only.
+    pub scale: f64,
+}
+
+/// Number of sums that can have gradients: t, v, g, tt, tv, vv, gg, tg, vg, h.
+pub(super) const GRADED: usize = 10;
+
+impl Sums {
+    /// Adds the sums of other rows.
+    pub fn merge(&mut self, other: &Sums) {
+        let (mine, theirs) = self.align(other.scale);
+        debug_assert!(mine == 1.0 || theirs == 1.0);
+        self.rescale(mine);
+        let mut o = *other;
+        o.rescale(theirs);
+        self.scale = self.scale.max(other.scale);
+        for (a, b) in self.fields_mut().into_iter().zip(o.fields_mut()) {
+            *a += *b;
+        }
+    }
+
+    /// Factors that bring these weights and weights at another scale to the larger of the two scales.
+    pub fn align(&self, other: f64) -> (f64, f64) {
+        let top = self.scale.max(other);
+        ((self.scale - top).exp(), (other - top).exp())
+    }
+
+    /// Multiplies everything that is linear in the weights by f, and what is quadratic by f^2.
+    fn rescale(&mut self, f: f64) {
+        if f != 1.0 {
+            for s in [&mut self.t, &mut self.v, &mut self.tg, &mut self.vg, &mut self.ty] {
+                *s *= f;
+            }
+            for s in [&mut self.tt, &mut self.tv, &mut self.vv] {
+                *s *= f * f;
+            }
+        }
+    }
+
+    fn fields_mut(&mut self) -> [&mut f64; 14] {
+        let Sums { n, t, v, g, tt, tv, vv, gg, tg, vg, y, yy, ty, h, scale: _ } = self;
+        [n, t, v, g, tt, tv, vv, gg, tg, vg, y, yy, ty, h]
+    }
+
+    /// The risk.
+    pub fn risk(&self, normalise: Normalise) -> f64 {
+        match normalise {
+            Normalise::ByRows => self.t / self.n,
+            Normalise::ByWeights => self.t / self.v + self.g / self.n,
+        }
+    }
+
+    /// V of the specification: for ByRows the sample variance of the terms, for ByWeights a variance of the mean.
+    pub fn variance(&self, normalise: Normalise) -> f64 {
+        match normalise {
+            Normalise::ByRows => ((self.tt - self.t * self.t / self.n) / (self.n - 1.0)).max(0.0),
+            Normalise::ByWeights => {
+                // influence of a row: (t - R v) / (mean v) + g - mean g, with R = sum t / sum v
+                let r = self.t / self.v;
+                let f = self.n / self.v;
+                let weighted = (self.tt - 2.0 * r * self.tv + r * r * self.vv) * f * f;
+                let model = self.gg - self.g * self.g / self.n;
+                let cross = (self.tg - r * self.vg) * f; // sum (t - R v) = 0, so mean g drops out
+                ((weighted + model + 2.0 * cross) / (self.n * self.n)).max(0.0)
+            }
+        }
+    }
+
+    /// The standard error of the risk.
+    pub fn std_error(&self, normalise: Normalise) -> f64 {
+        match normalise {
+            Normalise::ByRows => (self.variance(normalise) / self.n).sqrt(),
+            Normalise::ByWeights => self.variance(normalise).sqrt(),
+        }
+    }
+
+    /// (sum v)^2 / sum v^2: how many rows the estimate rests on.
+    pub fn effective(&self) -> f64 {
+        if self.vv > 0.0 { self.v * self.v / self.vv } else { 0.0 }
+    }
+
+    /// Mean weight; should be near 1 for raw weights.
+    pub fn mean_weight(&self) -> f64 {
+        self.v / self.n * self.scale.exp()
+    }
+}
+
+/// What is minimised, as far as the sums know: risk + variance_penalty * std error - entropy * mean entropy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    /// What is divided by.
+    pub normalise: Normalise,
+    /// lambda.
+    pub variance_penalty: f64,
+    /// c_H.
+    pub entropy: f64,
+}
+
+impl Target {
+    /// The value.
+    pub fn value(&self, s: &Sums) -> f64 {
+        let penalty =
+            if self.variance_penalty > 0.0 { self.variance_penalty * s.std_error(self.normalise) } else { 0.0 };
+        let entropy = if self.entropy > 0.0 { self.entropy * s.h / s.n } else { 0.0 };
+        s.risk(self.normalise) + penalty - entropy
+    }
+
+    /// Which sums need gradients, in the order t, v, g, tt, tv, vv, gg, tg, vg, h.
+    pub fn graded(&self, has_model: bool, entropy_varies: bool) -> [bool; GRADED] {
+        let penalty = self.variance_penalty > 0.0;
+        let by_weights = self.normalise == Normalise::ByWeights;
+        let g = by_weights && has_model;
+        let h = self.entropy > 0.0 && entropy_varies;
+        [
+            true,
+            by_weights,
+            g,
+            penalty,
+            by_weights && penalty,
+            by_weights && penalty,
+            g && penalty,
+            g && penalty,
+            g && penalty,
+            h,
+        ]
+    }
+
+    /// d value / d sum, for each graded sum.
+    pub fn weights(&self, s: &Sums) -> [f64; GRADED] {
+        let mut w = [0.0; GRADED];
+        let n = s.n;
+        let error = s.std_error(self.normalise);
+        let lambda = if error > 0.0 { self.variance_penalty } else { 0.0 };
+        match self.normalise {
+            Normalise::ByRows => {
+                w[0] = 1.0 / n;
+                if lambda > 0.0 {
+                    // d sqrt(V/n) = dV / (2 n sqrt(V/n)), dV = (d tt - 2 (t/n) d t) / (n - 1)
+                    let f = lambda / (2.0 * n * error * (n - 1.0));
+                    w[0] -= f * 2.0 * s.t / n;
+                    w[3] = f;
+                }
+            }
+            Normalise::ByWeights => {
+                let r = s.t / s.v;
+                let f = n / s.v;
+                w[0] = 1.0 / s.v;
+                w[1] = -r / s.v;
+                w[2] = 1.0 / n;
+                if lambda > 0.0 {
+                    // n^2 V = f^2 W + M + 2 f X;  W = tt - 2 r tv + r^2 vv, X = tg - r vg, M = gg - g^2/n
+                    let k = lambda / (2.0 * error * n * n);
+                    let big_w = s.tt - 2.0 * r * s.tv + r * r * s.vv;
+                    let x = s.tg - r * s.vg;
+                    let d_r = f * f * (-2.0 * s.tv + 2.0 * r * s.vv) - 2.0 * f * s.vg;
+                    let d_f = 2.0 * f * big_w + 2.0 * x;
+                    w[0] += k * d_r / s.v;
+                    w[1] += k * (-d_r * r / s.v - d_f * f / s.v);
+                    w[2] += -k * 2.0 * s.g / n;
+                    w[3] = k * f * f;
+                    w[4] = -2.0 * k * f * f * r;
+                    w[5] = k * f * f * r * r;
+                    w[6] = k;
+                    w[7] = 2.0 * k * f;
+                    w[8] = -2.0 * k * f * r;
+                }
+            }
+        }
+        w[9] = -self.entropy / n;
+        w
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_the_slopes_of_the_value() {
+        let s = Sums {
+            n: 10.0,
+            t: -3.0,
+            v: 8.0,
+            g: 2.0,
+            tt: 6.0,
+            tv: -2.0,
+            vv: 11.0,
+            gg: 3.0,
+            tg: -0.4,
+            vg: 1.5,
+            h: 4.0,
+            ..Sums::default()
+        };
+        for normalise in [Normalise::ByRows, Normalise::ByWeights] {
+            let target = Target { normalise, variance_penalty: 0.7, entropy: 0.2 };
+            let w = target.weights(&s);
+            for (i, wi) in w.iter().enumerate() {
+                let bump = |h: f64| {
+                    let mut b = s;
+                    *[
+                        &mut b.t, &mut b.v, &mut b.g, &mut b.tt, &mut b.tv, &mut b.vv, &mut b.gg, &mut b.tg, &mut b.vg,
+                        &mut b.h,
+                    ][i] += h;
+                    target.value(&b)
+                };
+                let d = (bump(1e-6) - bump(-1e-6)) / 2e-6;
+                assert!((wi - d).abs() < 1e-8, "{normalise:?} {i}: {wi} {d}");
+            }
+        }
+    }
+
+    #[test]
+    fn huge_weights_merge_without_overflow() {
+        let big = |scale, v: f64, y: f64| Sums {
+            n: 1.0,
+            v,
+            t: v * y,
+            vv: v * v,
+            tv: v * v * y,
+            tt: v * v * y * y,
+            scale,
+            ..Sums::default()
+        };
+        let mut s = big(1000.0, 1.0, -1.0);
+        s.merge(&big(1001.0, 1.0, 0.25));
+        s.merge(&big(998.0, 1.0, 0.5));
+        let e = std::f64::consts::E;
+        let truth = (-1.0 + 0.25 * e + 0.5 * (-2f64).exp()) / (1.0 + e + (-2f64).exp());
+        assert!((s.risk(Normalise::ByWeights) - truth).abs() < 1e-14);
+    }
+}

@@ -1,0 +1,68 @@
+//! Scaling of contexts, learned on the train part and kept in the policy.
+//!
+//! x becomes (x - shift) / unit, column by column. A column that does not vary keeps unit 1: it becomes the constant
+//! 0 and says nothing, which is all it can say; [`Scaler::silent`] lists such columns so that a report can.
+
+use serde::{Deserialize, Serialize};
+
+/// How contexts are brought to a common scale.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Subtract the mean, divide by the standard deviation.
+    #[default]
+    Standard,
+    /// Map the observed range to [0, 1].
+    MinMax,
+    /// Leave contexts as they are.
+    None,
+}
+
+/// A learned scaling, one shift and unit a column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaler {
+    /// What is subtracted.
+    pub shift: Vec<f64>,
+    /// What is divided by; never 0.
+    pub unit: Vec<f64>,
+}
+
+impl Scaler {
+    /// The scaling that does nothing to `d` columns.
+    pub fn identity(d: usize) -> Self {
+        Scaler { shift: vec![0.0; d], unit: vec![1.0; d] }
+    }
+
+    /// Learns the scaling from per-column summaries.
+    pub fn learn(kind: Scale, columns: &[crate::data::Summary]) -> Self {
+        let mut out = Self::identity(columns.len());
+        for (j, c) in columns.iter().enumerate() {
+            let (shift, unit) = match kind {
+                Scale::Standard => (c.mean(), c.std()),
+                Scale::MinMax => (c.min, c.max - c.min),
+                Scale::None => (0.0, 1.0),
+            };
+            // relative to the size of the entries: a constant column has a std of rounding errors, not of 0
+            let varies = kind == Scale::None || unit > 1e-12 * c.min.abs().max(c.max.abs());
+            out.shift[j] = shift;
+            out.unit[j] = if varies { unit } else { 1.0 };
+        }
+        out
+    }
+
+    /// Scales one row in place.
+    pub fn apply(&self, x: &mut [f64]) {
+        for j in 0..x.len() {
+            x[j] = (x[j] - self.shift[j]) / self.unit[j];
+        }
+    }
+
+    /// Columns that did not vary where the scaling was learned.
+    pub fn silent(kind: Scale, columns: &[crate::data::Summary]) -> Vec<usize> {
+        let varies = |c: &crate::data::Summary| c.std() > 1e-12 * c.min.abs().max(c.max.abs());
+        if kind == Scale::None {
+            return Vec::new();
+        }
+        (0..columns.len()).filter(|&j| !varies(&columns[j])).collect()
+    }
+}

@@ -1,0 +1,239 @@
+//! The fold behind training and evaluation: the risk of a policy, its variance, and their gradients, in one pass.
+//!
+//! The kernel works on scores: C (d_X x k) is formed once per evaluation from theta, a row costs 2 d_X k flops and k
+//! exponentials forward and about the same again for the gradient in C, and one small product carries that gradient back
+//! to theta. [`truth`] is the same in plain code, row by row; a test holds the two together.
+
+mod kernel;
+mod math;
+pub mod truth;
+
+use super::design::{Columns, Design, Layout, Strips};
+use super::rows::Question;
+use crate::engine::{Engine, Fold};
+use crate::error::{Error, Result};
+use crate::estimate::{Form, Normalise, Sums, Weight};
+use crate::policy::{Family, Link, Mean, Policy};
+
+/// A partial answer: sums and their gradients in C and in the stds, for some rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Partial {
+    /// How many rows it covers.
+    pub rows: u64,
+    /// Which rows: a sum of hashes of the row numbers.
+    pub fingerprint: u64,
+    /// The sums.
+    pub sums: Sums,
+    /// For each graded sum: its gradient in C (d_X x k), then in the stds (q).
+    pub grads: Vec<f64>,
+}
+
+/// The question at one theta, ready to be asked.
+pub struct Risk {
+    pub(crate) question: Question,
+    pub(crate) family: Family,
+    pub(crate) mean: Mean,
+    pub(crate) layout: Layout,
+    /// Columns of C.
+    pub(crate) k: usize,
+    psi: Vec<f64>,
+    pub(crate) c: Vec<f64>,
+    pub(crate) std: Vec<f64>,
+    std_slope: Vec<f64>,
+    /// Which sums have gradients, as indices into the order of `Target::graded`.
+    pub(crate) graded: Vec<usize>,
+    pub(crate) baseline: f64,
+    pub(crate) typed: kernel::Typed,
+    policy: Policy,
+    level: fearless_simd::Level,
+}
+
+impl Risk {
+    /// Prepares the question for policies of this structure on this design.
+    pub fn new(question: &Question, policy: &Policy, design: &Design) -> Result<Self> {
+        question.check(policy)?;
+        let (d, q) = (policy.d(), policy.q());
+        let k = policy.mean.columns(q);
+        let flags = question.target().graded(question.estimator.needs_model(), policy.family == Family::LogNormal);
+        let mut risk = Risk {
+            question: question.clone(),
+            family: policy.family,
+            mean: policy.mean.clone(),
+            layout: design.layout,
+            k,
+            psi: policy.mean.psi(),
+            c: vec![0.0; policy.mean.parameters(d, q)],
+            std: vec![0.0; q],
+            std_slope: vec![0.0; q],
+            graded: (0..flags.len()).filter(|&r| flags[r]).collect(),
+            baseline: design.baseline,
+            typed: kernel::Typed::default(),
+            policy: policy.clone(),
+            level: fearless_simd::Level::new(),
+        };
+        risk.set(&policy.theta);
+        Ok(risk)
+    }
+
+    /// Leaves gradients out: only values are wanted.
+    #[must_use]
+    pub fn values_only(mut self) -> Self {
+        self.graded.clear();
+        self
+    }
+
+    /// Uses only the portable scalar code path of the kernel; for tests of the dispatch.
+    #[must_use]
+    pub fn at_baseline_level(mut self) -> Self {
+        self.level = fearless_simd::Level::baseline();
+        self
+    }
+
+    /// The instruction set the kernel runs on, for reports.
+    pub fn instruction_set(&self) -> String {
+        format!("{:?}", self.level).split('(').next().unwrap_or_default().to_lowercase()
+    }
+
+    /// Moves to another theta.
+    pub fn set(&mut self, theta: &[f64]) {
+        let p = self.c.len();
+        self.mean.scores(&theta[..p], &self.psi, &mut self.c);
+        self.policy.std.apply(&theta[p..], &mut self.std, &mut self.std_slope);
+        self.typed.set(&self.c, self.k, &self.mean, self.layout.actions);
+    }
+
+    /// Number of entries of one gradient: C and the stds.
+    pub(crate) fn width(&self) -> usize {
+        self.c.len() + self.layout.actions
+    }
+
+    /// Asks the design, through an engine; the answer is in `slots[0]`.
+    pub fn ask(&self, engine: &Engine, design: &Design, slots: &mut Vec<Partial>) {
+        match &design.columns {
+            Columns::F64(blocks) => engine.fold(self, blocks, slots),
+            Columns::F32(blocks) => engine.fold(self, blocks, slots),
+        }
+    }
+
+    /// The value of the objective's data part and its gradient in theta (`grad` is overwritten).
+    ///
+    /// A non-finite value is returned as it is: an optimiser may step back from it. [`Self::blame`] names the term.
+    pub fn value(&self, answer: &Partial, grad: &mut [f64], buffer: &mut Vec<f64>) -> f64 {
+        let target = self.question.target();
+        let w = target.weights(&answer.sums);
+        buffer.clear();
+        buffer.resize(self.width(), 0.0);
+        for (slot, &r) in self.graded.iter().enumerate() {
+            let g = &answer.grads[slot * self.width()..(slot + 1) * self.width()];
+            buffer.iter_mut().zip(g).for_each(|(b, v)| *b += w[r] * v);
+        }
+        let p = self.c.len();
+        self.mean.pull(&buffer[..p], &self.psi, &mut grad[..p]);
+        for (i, g) in grad[p..].iter_mut().enumerate() {
+            // the normal family's entropy is ln std and a constant, whatever the row
+            let entropy = if self.family == Family::Normal { self.question.entropy / self.std[i] } else { 0.0 };
+            *g = (buffer[p + i] - entropy) * self.std_slope[i];
+        }
+        target.value(&answer.sums)
+    }
+
+    /// An error that names what is not finite in this answer.
+    pub fn blame(&self, answer: &Partial) -> Error {
+        let s = &answer.sums;
+        let target = self.question.target();
+        let (term, hint) = if !s.v.is_finite() {
+            (
+                "sum of importance weights",
+                "a weight overflows: clip weights (estimator.weight = soft-clip), raise std.floor, or check propensities",
+            )
+        } else if s.v == 0.0 && self.question.estimator.normalise == Normalise::ByWeights {
+            ("sum of importance weights", "every weight is zero: the policy has no overlap with the log")
+        } else if !target.normalise.risk_is_finite(s) {
+            ("risk", "look for extreme costs")
+        } else if !s.std_error(target.normalise).is_finite() {
+            ("variance penalty", "squared terms overflow: clip weights or set variance_penalty = 0")
+        } else if !s.h.is_finite() {
+            ("entropy", "a mean is not positive: use a link or anchors that are")
+        } else {
+            ("gradient", "lower the temperature or scale the contexts")
+        };
+        Error::numeric(term, "not finite").hint(hint)
+    }
+
+    /// Whether rows can be scored by the vector row stage.
+    pub(crate) fn fast_rows(&self) -> bool {
+        self.question.estimator.form == Form::Plain
+            && matches!(self.question.estimator.weight, Weight::Raw | Weight::Clip { .. } | Weight::SoftClip { .. })
+    }
+
+    pub(crate) fn link(&self) -> Option<Link> {
+        match &self.mean {
+            Mean::Linear { link, .. } => Some(*link),
+            Mean::Clp(_) => None,
+        }
+    }
+}
+
+impl Normalise {
+    fn risk_is_finite(self, s: &Sums) -> bool {
+        s.risk(self).is_finite()
+    }
+}
+
+impl Partial {
+    pub(crate) fn empty(risk: &Risk) -> Self {
+        Partial { grads: vec![0.0; risk.graded.len() * risk.width()], ..Partial::default() }
+    }
+
+    /// Adds the answer for other rows. Gradients follow the scale of the weights.
+    pub(crate) fn merge(&mut self, other: &Partial, risk: &Risk) {
+        if self.rows == 0 {
+            self.clone_from(other);
+            return;
+        }
+        self.rows += other.rows;
+        self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
+        let (mine, theirs) = self.sums.align(other.sums.scale);
+        for (slot, &r) in risk.graded.iter().enumerate() {
+            // how often the weight enters the sum: t, v once; tt, tv, vv twice; g, gg, h not at all; tg, vg once
+            let power = [1, 1, 0, 2, 2, 2, 0, 1, 1, 0][r];
+            let (a, b) = (mine.powi(power), theirs.powi(power));
+            let range = slot * risk.width()..(slot + 1) * risk.width();
+            for (x, y) in self.grads[range.clone()].iter_mut().zip(&other.grads[range]) {
+                *x = *x * a + *y * b;
+            }
+        }
+        self.sums.merge(&other.sums);
+    }
+}
+
+impl<T: kernel::Lanes> Fold<Strips<T>> for Risk {
+    type Partial = Partial;
+
+    fn zero(&self) -> Partial {
+        Partial::empty(self)
+    }
+
+    fn reset(&self, p: &mut Partial) {
+        let grads = std::mem::take(&mut p.grads);
+        *p = Partial { grads, ..Partial::default() };
+        p.grads.clear();
+        p.grads.resize(self.graded.len() * self.width(), 0.0);
+    }
+
+    fn add(&self, block: &Strips<T>, into: &mut Partial) {
+        T::with_scratch(|scratch| {
+            if !kernel::block(self, self.level, block, scratch) {
+                // weights beyond the range of the kernel: the plain loop keeps them in logs
+                scratch.answer = truth::block(self, block);
+            }
+            scratch.answer.rows = block.rows as u64;
+            scratch.answer.fingerprint = block.fingerprint;
+            into.merge(&scratch.answer, self);
+        });
+    }
+
+    fn merge(&self, other: &Partial, into: &mut Partial) {
+        into.merge(other, self);
+    }
+}
