@@ -21,9 +21,11 @@
 //! This crate makes no promise of stability: it changes when an experiment does.
 
 mod logging;
+mod online;
 mod oracle;
 mod potentials;
 
 pub use logging::{LOGGING_MEAN, LOGGING_STD, logging_density};
+pub use online::{DRAWS, logging_policy, online_value};
 pub use oracle::expected_reward;
 pub use potentials::{POTENTIAL_STD, Potential, Simulated, Split, UnknownPotential, reward};

@@ -9,8 +9,12 @@ pub(crate) mod files;
 mod log;
 mod split;
 mod summary;
+#[cfg(feature = "readers")]
+mod table;
 
 pub use build::LogBuilder;
 pub use log::{BLOCK_ROWS, Block, Log, Outcome, Schema};
 pub use split::{Part, Parts, SplitRule};
 pub use summary::Summary;
+#[cfg(feature = "readers")]
+pub use table::{Column, Roles, Table};

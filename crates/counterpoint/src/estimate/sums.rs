@@ -56,6 +56,14 @@ pub(super) const GRADED: usize = 10;
 impl Sums {
     /// Adds the sums of other rows.
     pub fn merge(&mut self, other: &Sums) {
+        // no rows have no scale: they must not pull tiny weights up to theirs, where they would vanish
+        if self.n == 0.0 {
+            *self = *other;
+            return;
+        }
+        if other.n == 0.0 {
+            return;
+        }
         let (mine, theirs) = self.align(other.scale);
         debug_assert!(mine == 1.0 || theirs == 1.0);
         self.rescale(mine);

@@ -94,6 +94,9 @@ impl Weight {
                     let v = ((1.0 - lambda) * log_w).exp();
                     return (v, (1.0 - lambda) * v);
                 }
+                if log_w == f64::NEG_INFINITY && s < 0.0 {
+                    return (0.0, 0.0); // the limit; w^s is infinite
+                }
                 // ln v = ln((1 - lambda) w^s + lambda) / s by log-sum-exp: w^s overflows for tiny w and s < 0
                 let (a, b) = ((1.0 - lambda).ln() + s * log_w, lambda.ln());
                 let top = a.max(b);

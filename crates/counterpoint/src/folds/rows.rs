@@ -166,13 +166,14 @@ impl Terms {
             self.slope[2][i] = 0.0;
         }
         let residual = match (est.form, &row.model) {
-            (Form::Model, _) => 0.0,
             (Form::Residual, Some((eta, ..))) => row.y - eta,
             _ => row.y,
         };
-        self.value[0] = v * residual;
+        // the direct method has no weighted part, not even of a weight that is infinite
+        let weighted = est.form != Form::Model;
+        self.value[0] = if weighted { v * residual } else { 0.0 };
         for i in 0..2 * q {
-            self.slope[0][i] = residual * self.slope[1][i];
+            self.slope[0][i] = if weighted { residual * self.slope[1][i] } else { 0.0 };
         }
         if let (Some(model), Some((_, c, logging))) = (&question.model, row.model.as_ref()) {
             let law = Law { family, mean, std };

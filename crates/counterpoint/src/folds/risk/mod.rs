@@ -13,7 +13,7 @@ use super::rows::Question;
 use crate::engine::{Engine, Fold};
 use crate::error::{Error, Result};
 use crate::estimate::{Form, Normalise, Sums, Weight};
-use crate::policy::{Family, Link, Mean, Policy};
+use crate::policy::{Family, HALF_LN_2PI, Link, Mean, Policy};
 
 /// A partial answer: sums and their gradients in C and in the stds, for some rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -226,6 +226,10 @@ impl<T: kernel::Lanes> Fold<Strips<T>> for Risk {
             if !kernel::block(self, self.level, block, scratch) {
                 // weights beyond the range of the kernel: the plain loop keeps them in logs
                 scratch.answer = truth::block(self, block);
+            } else if self.fast_rows() {
+                // the constant of the entropy, as those of the densities, stays out of the loop
+                let sums = &mut scratch.answer.sums;
+                sums.h += sums.n * self.layout.actions as f64 * (0.5 + HALF_LN_2PI);
             }
             scratch.answer.rows = block.rows as u64;
             scratch.answer.fingerprint = block.fingerprint;

@@ -1,0 +1,121 @@
+//! `counterpoint learn`: one recipe, one policy, and what the valid part says about it.
+
+use crate::ask::{LogArgs, RecipeArgs};
+use crate::say::{self, Training};
+use clap::Args;
+use counterpoint::{Engine, Estimate, Estimator, Learned, Policy, Recipe, Result, evaluate, learn_knowing};
+use std::path::PathBuf;
+
+/// Train one recipe on the train part of a log and write the policy.
+///
+/// The policy is learned on the train part and judged on the valid part; the test part is not read. The judgement here is
+/// an estimate with its standard error, not a certificate.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  counterpoint learn log.parquet --context x0,x1 --action action --reward reward \\\n      --propensity propensity --split split -o policy.json"
+)]
+pub(crate) struct Learn {
+    #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
+    recipe: RecipeArgs,
+    /// Policy file to write (JSON).
+    #[arg(short, long)]
+    output: PathBuf,
+    /// The logging policy as a policy file; the estimators switch and cab need it.
+    #[arg(long)]
+    logging_policy: Option<PathBuf>,
+    /// Threads; 0 means one a core. The result does not depend on it.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Print one JSON object to stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Learn {
+    pub(crate) fn run(&self) -> Result<()> {
+        let recipe = self.recipe.read()?;
+        let engine = Engine::new(self.threads)?;
+        let log = self.log.read()?;
+        let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
+        let parts = log.split(self.log.rule(recipe.seed))?;
+        let bar = Training::new(recipe.starts, recipe.proximal_steps);
+        let learned = learn_knowing(&engine, &parts.train, &recipe, logging.as_ref(), &|p| bar.watch(p));
+        bar.finish();
+        let learned = learned?;
+        learned.policy.save(&self.output)?;
+        let valid = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
+        tell(&learned, &recipe, parts.train.rows());
+        let direction = log.schema().direction;
+        tell_estimate("valid part", &valid, &log.schema().outcome, |c| direction.to_user(c));
+        say::line(format_args!("\nwrote {}", self.output.display()));
+        if self.json {
+            say::json(&serde_json::json!({
+                "output": self.output.display().to_string(),
+                "objective": direction.to_user(learned.objective),
+                "std": learned.policy.std(),
+                "starts": learned.starts,
+                "best_start": learned.best,
+                "silent_contexts": learned.silent_contexts,
+                "valid": {
+                    "value": direction.to_user(valid.cost),
+                    "std_error": valid.std_error,
+                    "logged": direction.to_user(valid.logged_cost),
+                    "logged_std_error": valid.logged_std_error,
+                    "effective_share": valid.effective / valid.rows,
+                    "mean_weight": valid.mean_weight,
+                },
+                "recipe": recipe,
+            }));
+        }
+        Ok(())
+    }
+}
+
+/// What training found.
+pub(crate) fn tell(learned: &Learned, recipe: &Recipe, rows: usize) {
+    say::heading("Learned");
+    let passes: usize = learned.starts.iter().map(|s| s.evaluations).sum();
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for s in learned.starts.iter().filter(|s| s.objective.is_finite()) {
+        (low, high) = (low.min(s.objective), high.max(s.objective));
+    }
+    say::line(format_args!(
+        "  {rows} rows, {} parameters, {} starts, {passes} passes over the data",
+        learned.policy.theta.len(),
+        recipe.starts
+    ));
+    say::line(format_args!("  training objective {low:.5} (worst start {high:.5}; costs, smaller is better)"));
+    let stds: Vec<String> = learned.policy.std().iter().map(|s| format!("{s:.4}")).collect();
+    say::line(format_args!(
+        "  std of the policy {}; best start: {}",
+        stds.join(", "),
+        learned.starts[learned.best].stop
+    ));
+    if !learned.silent_contexts.is_empty() {
+        say::line(format_args!(
+            "  note: these contexts do not vary and say nothing: {}",
+            learned.silent_contexts.join(", ")
+        ));
+    }
+}
+
+/// What a part of the log says about the policy.
+pub(crate) fn tell_estimate(part: &str, e: &Estimate, outcome: &str, user: impl Fn(f64) -> f64) {
+    say::heading(format_args!("Estimated on the {part} (self-normalised)"));
+    say::line(format_args!("  {outcome} of the log       {:>9.4} ± {:.4}", user(e.logged_cost), e.logged_std_error));
+    say::line(format_args!("  {outcome} of the policy    {:>9.4} ± {:.4}", user(e.cost), e.std_error));
+    say::line(format_args!(
+        "  rests on {:.0} effective rows of {:.0} ({:.1}%); mean weight {:.3} (should be near 1)",
+        e.effective,
+        e.rows,
+        100.0 * e.effective / e.rows,
+        e.mean_weight
+    ));
+    if e.effective < 50.0 || (e.mean_weight - 1.0).abs() > 0.1 {
+        say::line(
+            "  warning: too few effective rows or weights that do not average to 1: do not believe this estimate",
+        );
+    }
+}

@@ -1,0 +1,390 @@
+//! From a log and a recipe to a policy.
+//!
+//! The problem is not convex: the same recipe from different starting points gives policies of different worth. So
+//! [`learn`] starts several times, keeps the best training objective, and reports the spread. Starting points run side
+//! by side where there are more of them than threads; the result is the same bits either way.
+
+use crate::data::Log;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::estimate::{LossModel, Normalise};
+use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scaler};
+use crate::folds::{Crm, Design, LossOptions, Question, fit_loss_model};
+use crate::optim::{Optimiser, Optimum};
+use crate::policy::{Clp, Family, Link, Mean, Policy, Std};
+use crate::recipe::{Baseline, BaselineName, PolicyKind, Recipe, StartName, StdKind, StdName};
+use crate::rng::{Purpose, stream};
+use rand_distr::{Distribution, StandardNormal};
+use serde::Serialize;
+use std::ops::ControlFlow;
+
+/// Rows that maps are learned from: quantiles, centres and bandwidths need no more.
+const SAMPLE: usize = 50_000;
+
+/// What was learned.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    /// The policy with the best training objective.
+    pub policy: Policy,
+    /// Its training objective, on the scale of costs, baseline included.
+    pub objective: f64,
+    /// Every starting point, in order.
+    pub starts: Vec<Start>,
+    /// Which of them was kept.
+    pub best: usize,
+    /// Contexts that do not vary in the train part and so say nothing.
+    pub silent_contexts: Vec<String>,
+    /// The baseline that was subtracted from costs.
+    pub baseline: f64,
+    /// The loss model, where the recipe needed one.
+    pub model: Option<LossModel>,
+}
+
+/// How one starting point ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Start {
+    /// Its training objective.
+    pub objective: f64,
+    /// Passes over the data.
+    pub evaluations: usize,
+    /// Accepted steps.
+    pub iterations: usize,
+    /// Why it stopped.
+    pub stop: String,
+}
+
+/// What an observer is told while learning.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Which starting point, from 0.
+    pub start: usize,
+    /// Proximal steps completed.
+    pub outer: usize,
+    /// Accepted steps so far.
+    pub iteration: usize,
+    /// Passes over the data so far.
+    pub evaluations: usize,
+    /// The objective.
+    pub objective: f64,
+}
+
+/// An observer: sees progress, and may ask to stop. What has been learned by then is kept.
+pub type Watch<'a> = dyn Fn(&Progress) -> ControlFlow<()> + Sync + 'a;
+
+/// Learns a policy from the train part of a log.
+///
+/// ```
+/// use counterpoint::{Engine, Log, Recipe, learn};
+/// # let u = |i: usize| (i as f64 * 0.754_877_666).fract();
+/// // 2,000 rows whose best action is 1 + x; logged uniformly between 0 and 3
+/// let x: Vec<f64> = (0..2000).map(|i| u(i)).collect();
+/// let a: Vec<f64> = (0..2000).map(|i| 3.0 * (i as f64 * 0.569_840_291).fract()).collect();
+/// let cost = x.iter().zip(&a).map(|(x, a)| (a - 1.0 - x).abs() - 1.0).collect();
+/// let log = Log::builder().context("x", x).action("a", a).cost("y", cost)
+///     .propensity("p", vec![1.0 / 3.0; 2000]).build()?;
+/// let recipe = Recipe::from_toml("policy = \"linear\"\nstarts = 1")?;
+/// let learned = learn(&Engine::single(), &log, &recipe, &|_| std::ops::ControlFlow::Continue(()))?;
+/// assert!((learned.policy.mean(&[0.5])[0] - 1.5).abs() < 0.1);
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+pub fn learn(engine: &Engine, train: &Log, recipe: &Recipe, watch: &Watch) -> Result<Learned> {
+    learn_knowing(engine, train, recipe, None, watch)
+}
+
+/// [`learn`] with the logging policy known as a function, which `switch` and `cab` need.
+pub fn learn_knowing(
+    engine: &Engine,
+    train: &Log,
+    recipe: &Recipe,
+    logging: Option<&Policy>,
+    watch: &Watch,
+) -> Result<Learned> {
+    recipe.check()?;
+    let mut plan = Plan::new(engine, train, recipe)?;
+    plan.question.logging = logging.cloned();
+    let design = Design::new(train, &plan.policy, &plan.question, plan.baseline, recipe.precision)?;
+    let indices: Vec<usize> = (0..recipe.starts).collect();
+    let attempt = |engine: &Engine, start: usize| -> Result<Optimum> {
+        let theta = plan.start(recipe, start as u64)?;
+        let mut crm = Crm::new(engine, &design, &plan.question, &plan.policy, recipe.ridge)?;
+        let found = recipe.method().minimise(&mut crm, &theta, &mut |p| {
+            watch(&Progress {
+                start,
+                outer: p.outer,
+                iteration: p.iteration,
+                evaluations: p.evaluations,
+                objective: p.value,
+            })
+        });
+        // the optimiser only knows that a number was not finite; the objective knows which
+        found.map_err(|e| if e.kind() == crate::ErrorKind::Numeric { crm.blame() } else { e })
+    };
+    let outcomes: Vec<Result<Optimum>> = if recipe.starts >= engine.threads() {
+        engine.map(&indices, |&i| attempt(&Engine::single(), i))
+    } else {
+        indices.iter().map(|&i| engine.enter(|| attempt(engine, i))).collect()
+    };
+    plan.conclude(train, outcomes)
+}
+
+/// Everything that is fixed before the first step.
+struct Plan {
+    policy: Policy,
+    question: Question,
+    baseline: f64,
+    model: Option<LossModel>,
+    action_mean: Vec<f64>,
+    action_std: Vec<f64>,
+    silent: Vec<usize>,
+}
+
+impl Plan {
+    fn new(engine: &Engine, train: &Log, recipe: &Recipe) -> Result<Self> {
+        let contexts = train.context_summaries();
+        let actions = train.action_summaries();
+        for (s, name) in actions.iter().zip(&train.schema().actions) {
+            if s.std() <= 1e-12 * s.min.abs().max(s.max.abs()) {
+                return Err(Error::data(format!(
+                    "all logged actions are {}, so nothing can be learned about others",
+                    s.mean()
+                ))
+                .at(format!("column {name:?}"))
+                .hint("a log needs randomised actions"));
+            }
+        }
+        let action_std: Vec<f64> = actions.iter().map(|s| s.std()).collect();
+        let scaler = Scaler::learn(recipe.scale, &contexts);
+        let (mut x, a) = train.thin(SAMPLE);
+        x.chunks_exact_mut(train.d().max(1)).for_each(|row| scaler.apply(row));
+        let mean = mean_model(recipe, &x, &a, train.d(), train.q())?;
+        let std = match recipe.std {
+            StdKind::Named(StdName::Learned) => {
+                Std::Learned { floor: action_std.iter().map(|s| s * recipe.std_floor).collect() }
+            }
+            StdKind::Named(StdName::Logging) => Std::Fixed { value: action_std.clone() },
+            StdKind::Fixed(v) => Std::Fixed { value: vec![v; train.q()] },
+        };
+        let mut policy = Policy {
+            contexts: train.schema().contexts.clone(),
+            actions: train.schema().actions.clone(),
+            scaler,
+            family: recipe.family,
+            mean,
+            std,
+            theta: Vec::new(),
+        };
+        policy.theta = vec![0.0; policy.mean_parameters() + policy.std.parameters()];
+        policy.check()?;
+        if policy.theta.len() > train.rows() {
+            return Err(Error::data(format!(
+                "the train part has {} rows for {} parameters",
+                train.rows(),
+                policy.theta.len()
+            ))
+            .hint("use fewer anchors, a smaller context map, or a linear policy"));
+        }
+        let estimator = recipe.estimator();
+        let model = if estimator.needs_model() || recipe.start == StartName::Direct {
+            Some(fit_loss_model(engine, train, &loss_options(recipe, &policy, &x, &a)?)?)
+        } else {
+            None
+        };
+        let question = Question {
+            variance_penalty: recipe.variance_penalty,
+            entropy: recipe.entropy,
+            term: recipe.model_term(),
+            model: model.clone().filter(|_| estimator.needs_model()),
+            ..Question::new(estimator)
+        };
+        Ok(Plan {
+            baseline: baseline(train, recipe),
+            silent: Scaler::silent(recipe.scale, &contexts),
+            action_mean: actions.iter().map(|s| s.mean()).collect(),
+            action_std,
+            policy,
+            question,
+            model,
+        })
+    }
+
+    /// Starting point number `index`: near the logging policy, or the direct method's fit, plus seeded noise.
+    fn start(&self, recipe: &Recipe, index: u64) -> Result<Vec<f64>> {
+        let mut policy = self.policy.clone();
+        let k = policy.mean.columns(policy.q());
+        let beta = policy.mean_parameters();
+        let theta = &mut policy.theta;
+        match (&policy.mean, recipe.start, &self.model) {
+            (Mean::Clp(_), StartName::Direct, Some(model)) => theta[..beta].copy_from_slice(&model.coef),
+            (Mean::Clp(clp), ..) => {
+                let row = tilt(clp, &self.action_mean);
+                theta[beta - k..beta].copy_from_slice(&row);
+            }
+            (Mean::Linear { map, link }, ..) => {
+                let rows = match map.intercept(self.policy.contexts.len()) {
+                    Some(i) => i..i + 1,
+                    None => 0..beta / k, // strata: every cell
+                };
+                for r in rows {
+                    for c in 0..k {
+                        theta[r * k + c] = link.invert(self.action_mean[c]);
+                    }
+                }
+            }
+        }
+        let mut rng = stream(recipe.seed, Purpose::Start, index);
+        for t in &mut theta[..beta] {
+            let z: f64 = StandardNormal.sample(&mut rng);
+            *t += recipe.start_noise * z;
+        }
+        let tail = policy.std.invert(&self.action_std)?;
+        theta[beta..].copy_from_slice(&tail);
+        Ok(policy.theta)
+    }
+
+    fn conclude(self, train: &Log, outcomes: Vec<Result<Optimum>>) -> Result<Learned> {
+        let mut starts = Vec::new();
+        let mut best: Option<(usize, Optimum)> = None;
+        let mut failure = None;
+        for (i, outcome) in outcomes.into_iter().enumerate() {
+            match outcome {
+                Ok(o) => {
+                    starts.push(Start {
+                        objective: o.value + self.offset(),
+                        evaluations: o.evaluations,
+                        iterations: o.iterations,
+                        stop: o.stop.to_string(),
+                    });
+                    if best.as_ref().is_none_or(|(_, b)| o.value < b.value) {
+                        best = Some((i, o));
+                    }
+                }
+                Err(e) => {
+                    starts.push(Start { objective: f64::NAN, evaluations: 0, iterations: 0, stop: e.to_string() });
+                    failure = failure.or(Some(e));
+                }
+            }
+        }
+        let Some((index, optimum)) = best else {
+            return Err(failure.unwrap_or_else(|| Error::numeric("objective", "no starting point gave a finite value")));
+        };
+        let offset = self.offset();
+        let mut policy = self.policy;
+        policy.theta = optimum.theta;
+        policy.check()?;
+        Ok(Learned {
+            policy,
+            objective: optimum.value + offset,
+            starts,
+            best: index,
+            silent_contexts: self.silent.iter().map(|&j| train.schema().contexts[j].clone()).collect(),
+            baseline: self.baseline,
+            model: self.model,
+        })
+    }
+
+    /// What brings the objective back to the user's scale of costs.
+    fn offset(&self) -> f64 {
+        self.baseline
+    }
+}
+
+fn mean_model(recipe: &Recipe, x: &[f64], a: &[f64], d: usize, q: usize) -> Result<Mean> {
+    let options = MapOptions {
+        buckets: recipe.buckets,
+        centres: recipe.centres,
+        bandwidth: recipe.context_bandwidth,
+        seed: recipe.seed,
+    };
+    let link = if recipe.family == Family::LogNormal { Link::Softplus } else { Link::Identity };
+    let linear = |kind| Ok(Mean::Linear { map: ContextMap::learn(kind, x, d, options)?, link });
+    // without contexts every map is the constant
+    if d == 0 && recipe.policy != PolicyKind::Clp {
+        return linear(ContextKind::Constant);
+    }
+    match recipe.policy {
+        PolicyKind::Constant => linear(ContextKind::Constant),
+        PolicyKind::Linear => linear(ContextKind::Linear),
+        PolicyKind::Poly => linear(ContextKind::Poly),
+        PolicyKind::Stratified => linear(ContextKind::Strata),
+        PolicyKind::Clp => {
+            let kind = if d == 0 { ContextKind::Constant } else { recipe.context_map };
+            Ok(Mean::Clp(Clp {
+                map: ContextMap::learn(kind, x, d, options)?,
+                actions: action_map(recipe, a, q)?,
+                temperature: recipe.temperature,
+            }))
+        }
+    }
+}
+
+fn action_map(recipe: &Recipe, a: &[f64], q: usize) -> Result<ActionMap> {
+    let placement = recipe.anchor_placement.unwrap_or(if q == 1 { Anchors::Quantile } else { Anchors::Kmeans });
+    ActionMap::new(placement.place(a, q, recipe.anchors, recipe.seed)?, q, recipe.bandwidth)
+}
+
+/// The maps of the loss model: those of the policy where it has them, so that a start from the direct fit is possible.
+fn loss_options(recipe: &Recipe, policy: &Policy, x: &[f64], a: &[f64]) -> Result<LossOptions> {
+    let (map, actions) = match &policy.mean {
+        Mean::Clp(clp) => (clp.map.clone(), clp.actions.clone()),
+        Mean::Linear { .. } => {
+            let options = MapOptions {
+                buckets: recipe.buckets,
+                centres: recipe.centres,
+                bandwidth: recipe.context_bandwidth,
+                seed: recipe.seed,
+            };
+            let kind = if policy.d() == 0 { ContextKind::Constant } else { recipe.context_map };
+            (ContextMap::learn(kind, x, policy.d(), options)?, action_map(recipe, a, policy.q())?)
+        }
+    };
+    Ok(LossOptions { scaler: policy.scaler.clone(), map, actions, ridge: recipe.model_ridge })
+}
+
+fn baseline(train: &Log, recipe: &Recipe) -> f64 {
+    let costs = train.cost_summary();
+    // self-normalised estimates move with a shift of the costs: centring them only helps the arithmetic
+    if recipe.estimator().normalise == Normalise::ByWeights {
+        return costs.mean();
+    }
+    match recipe.baseline {
+        Baseline::Value(v) => v,
+        Baseline::Named(BaselineName::None) => 0.0,
+        Baseline::Named(BaselineName::Mean) => costs.mean(),
+        Baseline::Named(BaselineName::Max) => costs.max,
+        Baseline::Named(BaselineName::Auto) => {
+            if costs.max <= 0.0 {
+                0.0
+            } else {
+                costs.mean()
+            }
+        }
+    }
+}
+
+/// Coefficients of the constant feature for which the soft minimum is the given mean action.
+///
+/// Scores linear in the anchors, s_j = <u, a_j>, tilt the softmax; u solves a convex problem (Newton steps on the
+/// log-partition function). The row b with -gamma Psi b = s follows by the inverse of Psi = K^(1/2), which is K^(-1/2).
+fn tilt(clp: &Clp, target: &[f64]) -> Vec<f64> {
+    let (m, q) = (clp.actions.len(), clp.actions.width);
+    let mut u = vec![0.0; q];
+    let scores = |u: &[f64]| -> Vec<f64> {
+        (0..m).map(|j| clp.actions.anchor(j).iter().zip(u).map(|(a, u)| a * u).sum()).collect()
+    };
+    for _ in 0..50 {
+        let s = scores(&u);
+        let top = s.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let p: Vec<f64> = s.iter().map(|v| (v - top).exp()).collect();
+        let total: f64 = p.iter().sum();
+        let mean = |c: usize| (0..m).map(|j| p[j] * clp.actions.anchor(j)[c]).sum::<f64>() / total;
+        // diagonal Newton with a short leash is enough for a starting point
+        for c in 0..q {
+            let mu = mean(c);
+            let var = (0..m).map(|j| p[j] * (clp.actions.anchor(j)[c] - mu).powi(2)).sum::<f64>() / total;
+            let step = (target[c] - mu) / var.max(1e-12);
+            u[c] += step.clamp(-1.0 / var.sqrt().max(1e-12), 1.0 / var.sqrt().max(1e-12)) / q as f64;
+        }
+    }
+    let s = scores(&u);
+    clp.actions.whitened(&s).iter().map(|v| -v / clp.temperature).collect()
+}

@@ -1,0 +1,186 @@
+//! The walls of the house, read from its source: which room may know of which.
+//!
+//! Only code that ships is read: comments, doc examples and `#[cfg(test)]` modules (which stand last in a file) are not.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+/// One line of code that ships.
+struct Line {
+    file: PathBuf,
+    number: usize,
+    code: String,
+}
+
+impl Line {
+    /// The first folder or file name below `src`.
+    fn room(&self) -> &str {
+        let first = self.file.components().next().unwrap().as_os_str().to_str().unwrap();
+        first.trim_end_matches(".rs")
+    }
+}
+
+fn files(dir: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, into);
+        } else if path.extension().is_some_and(|e| e == "rs") && path.file_stem().is_none_or(|s| s != "tests") {
+            into.push(path);
+        }
+    }
+}
+
+fn shipped() -> Vec<Line> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    files(&src, &mut paths);
+    paths.sort();
+    let mut lines = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let file = path.strip_prefix(&src).unwrap().to_path_buf();
+        let shipped = text.lines().take_while(|l| l.trim() != "#[cfg(test)]");
+        for (i, line) in shipped.enumerate() {
+            let code = line.split("//").next().unwrap().to_string();
+            lines.push(Line { file: file.clone(), number: i + 1, code });
+        }
+    }
+    assert!(lines.len() > 2000, "the source is not where it was");
+    lines
+}
+
+/// The rooms a line names: `crate::room`, and the rooms in `use crate::{..}`.
+fn rooms_named(code: &str) -> Vec<String> {
+    let word = |s: &str| s.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let mut found = Vec::new();
+    for after in code.split("crate::").skip(1) {
+        match after.strip_prefix('{') {
+            // top-level names of the braces: those at depth 0
+            Some(group) => {
+                let mut depth = 0;
+                let mut start = true;
+                for (i, c) in group.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => start = true,
+                        _ if start && !c.is_whitespace() => {
+                            found.push(word(&group[i..]));
+                            start = false;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            None => found.push(word(after)),
+        }
+    }
+    found
+}
+
+/// Names re-exported at the top of the crate, and the rooms they come from.
+const SHORT: [(&str, &str); 14] = [
+    ("Log", "data"),
+    ("Part", "data"),
+    ("SplitRule", "data"),
+    ("Engine", "engine"),
+    ("Error", "error"),
+    ("ErrorKind", "error"),
+    ("Result", "error"),
+    ("Estimator", "estimate"),
+    ("Form", "estimate"),
+    ("Normalise", "estimate"),
+    ("Weight", "estimate"),
+    ("Family", "policy"),
+    ("Policy", "policy"),
+    ("Crm", "folds"),
+];
+
+#[track_caller]
+fn none(broken: Vec<String>) {
+    assert!(broken.is_empty(), "{} broken:\n{}", broken.len(), broken.join("\n"));
+}
+
+/// Lines of `room` that name a room `allowed` refuses.
+fn trespasses(room: &str, allowed: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut broken = Vec::new();
+    for line in shipped().iter().filter(|l| l.room() == room) {
+        for name in rooms_named(&line.code) {
+            let other = SHORT.iter().find(|(short, _)| *short == name).map_or(name.as_str(), |(_, room)| room);
+            if other != room && !allowed(other) {
+                broken.push(format!("src/{}:{}: {room} must not know {other}", line.file.display(), line.number));
+            }
+        }
+    }
+    broken
+}
+
+#[test]
+fn policies_and_estimators_meet_only_in_folds() {
+    none(trespasses("policy", |other| other != "estimate" && other != "folds"));
+    none(trespasses("estimate", |other| other != "policy" && other != "folds"));
+}
+
+#[test]
+fn the_optimiser_knows_no_data() {
+    none(trespasses("optim", |other| other == "error"));
+}
+
+#[test]
+fn the_engine_knows_no_statistics() {
+    none(trespasses("engine", |other| !["policy", "estimate", "features", "folds"].contains(&other)));
+}
+
+#[test]
+fn only_data_opens_files() {
+    let opens = |code: &str| {
+        ["std::fs", "fs::", "File::", "OpenOptions", "read_to_string", "read_dir"].iter().any(|w| code.contains(w))
+    };
+    let lines = shipped();
+    assert!(
+        lines.iter().any(|l| l.room() == "data" && opens(&l.code)),
+        "this test no longer recognises an opened file"
+    );
+    none(
+        lines
+            .iter()
+            .filter(|l| l.room() != "data" && opens(&l.code))
+            .map(|l| format!("src/{}:{}: only data opens files: {}", l.file.display(), l.number, l.code.trim()))
+            .collect(),
+    );
+}
+
+#[test]
+fn the_library_never_prints_exits_or_reads_the_environment() {
+    // `std::process::id` in data/files.rs names a temporary file, and is neither
+    let words = [
+        "println!",
+        "eprintln!",
+        "print!(",
+        "eprint!(",
+        "dbg!",
+        "std::env",
+        "env::var",
+        "env::args",
+        "process::exit",
+        "stdout()",
+        "stderr()",
+    ];
+    none(
+        shipped()
+            .iter()
+            .filter_map(|l| words.iter().find(|w| l.code.contains(**w)).map(|w| (l, w)))
+            .map(|(l, w)| format!("src/{}:{}: the library has no {w}", l.file.display(), l.number))
+            .collect(),
+    );
+}
+
+#[test]
+fn rooms_are_found_in_every_form_of_import() {
+    assert_eq!(rooms_named("use crate::policy::Policy;"), ["policy"]);
+    assert_eq!(rooms_named("use crate::{data::Log, error::{Error, Result}, policy};"), ["data", "error", "policy"]);
+    assert_eq!(rooms_named("let x = crate::estimate::Sums::default();"), ["estimate"]);
+    assert!(rooms_named("use super::policy;").is_empty());
+}
