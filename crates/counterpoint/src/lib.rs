@@ -1,4 +1,32 @@
 //! counterpoint learns better decisions from logs.
+//!
+//! A [`Log`] holds what happened: contexts, continuous actions, the density with which they were chosen, costs. A
+//! [`Policy`] is a density of actions given contexts. [`learn`] finds a policy that would have done better, following a
+//! [`Recipe`]; [`evaluate`] says what a policy would have cost, and what that estimate rests on.
+//!
+//! ```
+//! use counterpoint::{Engine, Estimator, Log, Recipe, SplitRule, evaluate, learn};
+//! use std::ops::ControlFlow;
+//!
+//! // uniform actions on (0, 3); the best action is 1 + x
+//! let n = 3000;
+//! let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7548776662).fract()).collect();
+//! let a: Vec<f64> = (0..n).map(|i| 3.0 * (i as f64 * 0.5698402910).fract()).collect();
+//! let reward = x.iter().zip(&a).map(|(x, a)| 1.0 - (a - 1.0 - x).abs()).collect();
+//! let log = Log::builder().context("x", x).action("a", a).reward("reward", reward)
+//!     .propensity("density", vec![1.0 / 3.0; n]).build()?;
+//!
+//! let parts = log.split(SplitRule::default())?;
+//! let engine = Engine::new(0)?; // one thread a core; the result does not depend on it
+//! let learned = learn(&engine, &parts.train, &Recipe::default(), &|_| ControlFlow::Continue(()))?;
+//! let estimate = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
+//! assert!(estimate.cost < estimate.logged_cost - 3.0 * estimate.std_error);
+//! let (action, log_density) = learned.policy.sample(&[0.5], 7, 0); // for the next log
+//! # Ok::<(), counterpoint::Error>(())
+//! ```
+//!
+//! The rooms, from what happened to what to do: [`data`], [`features`], [`policy`], [`estimate`], [`engine`], [`folds`],
+//! [`optim`], [`recipe`]. The library never prints, never exits, never reads the environment.
 
 #![forbid(unsafe_code)]
 

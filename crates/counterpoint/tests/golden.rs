@@ -1,139 +1,25 @@
 //! The library against numbers computed elsewhere: numpy and autograd on the paper's equations, mpmath for the extremes.
 //!
 //! The files live beside the repository, in `../shared/golden` (or where COUNTERPOINT_SHARED points); without them these
-//! tests say so and pass. Conventions differ, and [`Bridge`] carries parameters over and gradients back: theta there
+//! tests say so and pass. Conventions differ, and `support/bridge.rs` carries parameters over and gradients back: theta there
 //! ends in sigma, ours in ln sigma; psi_X there has no constant column and holds both x_i x_j and x_j x_i.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+#![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "support/bridge.rs"]
+mod bridge;
 mod support;
 
+use bridge::{Bridge, each_policy, entries, load, log, num, nums};
 use counterpoint::estimate::{LossModel, Normalise, Sums, soft_cap_alpha};
 use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{Crm, Design, LossOptions, Precision, Question, fit_loss_model};
 use counterpoint::optim::Objective;
-use counterpoint::policy::{Clp, Link, Mean, Std};
+use counterpoint::policy::{Clp, Mean};
 use counterpoint::{Engine, Estimator, Family, Log, Policy, Weight};
 use serde_json::Value;
 use support::{Columns, all_close, ask, close, every_way};
-
-fn load(file: &str) -> Option<Value> {
-    let beside = || format!("{}/../../../shared", env!("CARGO_MANIFEST_DIR"));
-    let shared = std::env::var("COUNTERPOINT_SHARED").unwrap_or_else(|_| beside());
-    let path = [format!("{shared}/golden/{file}"), format!("{shared}/{file}")]
-        .into_iter()
-        .find(|p| std::fs::exists(p).unwrap_or(false));
-    let Some(path) = path else {
-        eprintln!("skipped: {shared}/golden/{file} is not there");
-        return None;
-    };
-    Some(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
-}
-
-fn num(v: &Value) -> f64 {
-    v.as_f64().unwrap()
-}
-
-fn nums(v: &Value) -> Vec<f64> {
-    v.as_array().unwrap().iter().map(num).collect()
-}
-
-fn entries(v: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    v.as_object().unwrap().iter()
-}
-
-/// One policy of the file in our parameters.
-struct Bridge {
-    name: String,
-    golden: Value,
-    policy: Policy,
-    /// Our mean parameter o is a sum of factor times golden parameter g.
-    links: Vec<(usize, usize, f64)>,
-    theta: Vec<f64>,
-}
-
-impl Bridge {
-    fn new(name: &str, golden: &Value, file: &Value) -> Self {
-        let (m, clp) = (5, &file["meta"]["clp"]);
-        let family = if golden["family"] == "normal" { Family::Normal } else { Family::LogNormal };
-        let linear = |map: ContextMap| Mean::Linear { map, link: Link::Identity };
-        let predictor = |map: ContextMap| {
-            let actions = ActionMap::new(nums(&clp["anchors"]), 1, clp["alpha"].as_f64()).unwrap();
-            Mean::Clp(Clp { map, actions, temperature: num(&clp["gamma"]) })
-        };
-        let root = 0.5f64.sqrt();
-        // (our feature, golden feature, factor), for two contexts; the constant of the predictors is not there
-        let (mean, columns, features) = match golden["model"].as_str().unwrap() {
-            "constant" => (linear(ContextMap::Constant), 1, vec![(0, 0, 1.0)]),
-            "linear" => (linear(ContextMap::Linear), 1, vec![(2, 0, 1.0), (0, 1, 1.0), (1, 2, 1.0)]),
-            "poly" => {
-                (linear(ContextMap::Poly), 1, vec![(3, 0, 1.0), (0, 1, 1.0), (1, 2, 1.0), (1, 3, 1.0), (2, 4, 1.0)])
-            }
-            "clp_lin" => (predictor(ContextMap::Linear), m, vec![(0, 0, 1.0), (1, 1, 1.0)]),
-            "clp_quad" => {
-                let squares = vec![(0, 0, 1.0), (1, 1, root), (1, 2, root), (2, 3, 1.0), (3, 4, 1.0), (4, 5, 1.0)];
-                (predictor(ContextMap::Quadratic), m, squares)
-            }
-            other => panic!("no model {other}"),
-        };
-        let width = features.len();
-        let links = (0..columns)
-            .flat_map(|l| features.iter().map(move |&(o, g, f)| (o * columns + l, l * width + g, f)))
-            .collect();
-        let mut policy = Policy {
-            contexts: vec!["x0".into(), "x1".into()],
-            actions: vec!["a0".into()],
-            scaler: Scaler::identity(2),
-            family,
-            mean,
-            std: Std::Learned { floor: vec![0.0] },
-            theta: Vec::new(),
-        };
-        policy.theta = vec![0.0; policy.mean_parameters() + 1];
-        let mut bridge =
-            Bridge { name: name.into(), golden: golden.clone(), policy, links, theta: nums(&golden["theta"]) };
-        bridge.policy.theta = bridge.ours(&bridge.theta);
-        bridge
-    }
-
-    fn sigma(&self) -> f64 {
-        self.theta[self.theta.len() - 1]
-    }
-
-    /// Our theta for a golden one.
-    fn ours(&self, theta: &[f64]) -> Vec<f64> {
-        let mut ours = vec![0.0; self.policy.theta.len()];
-        self.links.iter().for_each(|&(o, g, f)| ours[o] += f * theta[g]);
-        ours[self.policy.theta.len() - 1] = theta[theta.len() - 1].ln();
-        ours
-    }
-
-    /// The golden gradient for one of ours.
-    fn back(&self, grad: &[f64]) -> Vec<f64> {
-        let mut golden = vec![0.0; self.theta.len()];
-        self.links.iter().for_each(|&(o, g, f)| golden[g] += f * grad[o]);
-        golden[self.theta.len() - 1] = grad[grad.len() - 1] / self.sigma();
-        golden
-    }
-}
-
-fn log(file: &Value) -> Log {
-    let x: Vec<Vec<f64>> = file["data"]["x"].as_array().unwrap().iter().map(nums).collect();
-    let column = |name: &str| nums(&file["data"][name]);
-    let x = (0..2).map(|j| x.iter().map(|r| r[j]).collect()).collect();
-    Columns { x, a: vec![column("a")], p: column("pi0"), y: column("y"), omega: None }.log()
-}
-
-/// Runs over the ten policies of the file.
-fn each_policy(check: impl Fn(&Bridge, &Log, &Value)) {
-    let Some(file) = load("golden_d2.json") else { return };
-    let log = log(&file);
-    for (name, golden) in entries(&file["policies"]) {
-        check(&Bridge::new(name, golden, &file), &log, &file);
-    }
-    assert_eq!(file["policies"].as_object().unwrap().len(), 10);
-}
 
 #[test]
 fn means_densities_and_weights() {

@@ -107,15 +107,19 @@ fn check_ways(case: &Case) {
 }
 
 fn run_table(q: usize) -> (usize, usize) {
-    // integrals over the policy make the blended forms dear: fewer rows for them
-    let (log, short) = (columns(80, 2, q, 1).log(), columns(16, 2, q, 2).log());
+    // integrals over the policy make some rows dear: fewer of them there
+    let [log, short, shorter] = [(70, 1), (24, 2), (8, 3)].map(|(n, seed)| columns(n, 2, q, seed).log());
     let (mut checked, mut refused) = (0, 0);
     for mean in MEANS {
         for family in [Family::Normal, Family::LogNormal] {
             for (std_name, std) in STDS {
                 for (name, estimator, term) in estimators() {
                     for (penalty, entropy) in [(0.0, 0.0), (0.5, 0.0), (0.0, 0.1), (0.5, 0.1)] {
-                        let log = if estimator.form == Form::Blend { &short } else { &log };
+                        let log = match estimator.form {
+                            Form::Blend => &shorter,
+                            Form::Residual | Form::Model if family == Family::LogNormal => &short,
+                            _ => &log,
+                        };
                         let policy = policy(mean, family, std, log);
                         let question = Question {
                             variance_penalty: penalty,

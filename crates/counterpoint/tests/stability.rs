@@ -8,7 +8,7 @@ mod support;
 use counterpoint::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::folds::{Design, LossOptions, Precision, Question, Risk, fit_loss_model};
 use counterpoint::policy::{Link, Mean, Std};
-use counterpoint::{Engine, Error, ErrorKind, Estimator, Family, Log, Part, Policy, SplitRule, Weight};
+use counterpoint::{Engine, Error, ErrorKind, Estimator, Family, Log, Normalise, Part, Policy, SplitRule, Weight};
 use support::{Columns, MEANS, STDS, ask, close, columns, every_way, logging, loss_model, policy};
 
 /// The message names every one of these.
@@ -148,6 +148,49 @@ fn a_policy_must_fit_its_log() {
     says(p.check(), ErrorKind::Policy, &["the unit of context \"x1\" is 0"]);
     let flat = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[0.0]);
     says(flat, ErrorKind::Recipe, &["std.floor", "is not above the floor"]);
+}
+
+#[test]
+fn a_policy_file_whose_parts_do_not_fit_is_refused() {
+    let log = columns(60, 2, 1, 1).log();
+    let read = |p: &Policy| Policy::from_json(&p.to_json());
+    let mut p = policy("clp-linear", Family::Normal, None, &log);
+    p.std = Std::Fixed { value: vec![0.5, 0.5] };
+    says(p.check(), ErrorKind::Policy, &["2 stds for 1 action columns"]);
+    let mut p = policy("clp-linear", Family::Normal, Some(0.0), &log);
+    let Mean::Clp(clp) = &mut p.mean else { unreachable!() };
+    clp.actions.whiten.pop();
+    says(read(&p), ErrorKind::Policy, &["anchors do not fit 1 action columns"]);
+    let mut p = policy("strata", Family::Normal, Some(0.0), &log);
+    let Mean::Linear { map: ContextMap::Strata { edges }, .. } = &mut p.mean else { unreachable!() };
+    edges.push(vec![]);
+    says(read(&p), ErrorKind::Policy, &["context map does not fit 2 contexts"]);
+    let negative = Policy::constant(Family::LogNormal, &[], &["a"], &[-1.0], &[1.0]);
+    says(negative, ErrorKind::Policy, &["a mean of -1 is not positive", "hint:"]);
+    says(
+        Policy::constant(Family::Normal, &[], &["a"], &[1.0, 2.0], &[1.0]),
+        ErrorKind::Policy,
+        &["2 means and 1 stds"],
+    );
+}
+
+#[test]
+fn a_question_must_fit_its_policy_and_its_design() {
+    let (log, p) = (columns(30, 2, 1, 1).log(), logging(2, 1));
+    let design = |q: &Question| Design::new(&log, &p, q, 0.0, Precision::F64);
+    let other = Question::new(Estimator::DR).with_model(loss_model(2, 2));
+    says(design(&other).map(drop), ErrorKind::Recipe, &["estimator.model", "for 2 and 2", "the policy has 2 and 1"]);
+    let model = |e: Estimator| Question::new(e).with_model(loss_model(2, 1));
+    let foreign = Question { logging: Some(logging(3, 1)), ..model(Estimator::cab(2.0)) };
+    says(design(&foreign).map(drop), ErrorKind::Recipe, &["estimator.logging", "other contexts or actions"]);
+    let own = Estimator { normalise: Normalise::ByWeights, ..Estimator::cab(2.0) };
+    let own = Question { logging: Some(logging(2, 1)), ..model(own) };
+    says(design(&own).map(drop), ErrorKind::Recipe, &["cannot be self-normalised", "hint: use normalise"]);
+    // a design without the model's rows would quietly answer by IPS
+    let plain = design(&Question::new(Estimator::IPS)).unwrap();
+    says(Risk::new(&model(Estimator::DR), &p, &plain).map(drop), ErrorKind::Recipe, &["made for another question"]);
+    let clp = policy("clp-cubic", Family::Normal, Some(0.0), &log);
+    says(Risk::new(&model(Estimator::IPS), &clp, &plain).map(drop), ErrorKind::Recipe, &["made for another question"]);
 }
 
 #[test]
@@ -322,6 +365,25 @@ fn what_is_not_finite_is_named() {
     tight.theta = vec![c.a[0][0], -300.0];
     let text = blame(&c, &tight, Estimator::IPS);
     assert!(text.starts_with("sum of importance weights") && text.contains("clip weights"), "{text}");
+}
+
+#[test]
+fn a_row_of_weight_zero_says_nothing_even_if_its_weight_is_infinite() {
+    let mut c = columns(70, 2, 1, 1);
+    c.omega = Some((0..70).map(|i| f64::from(u8::from(i != 5))).collect());
+    let rest = Columns { omega: None, ..c.take(&(0..70).filter(|i| *i != 5).collect::<Vec<_>>()) };
+    c.p[5] = 5e-324;
+    let mut p = policy("constant", Family::Normal, Some(0.0), &c.log());
+    p.theta = vec![c.a[0][5], -30.0];
+    let model = |e| Question::new(e).with_model(loss_model(2, 1));
+    let own = Estimator { normalise: Normalise::ByWeights, ..Estimator::DR };
+    for question in [model(Estimator::IPS), model(Estimator::SNIPS), model(Estimator::DR), model(own)] {
+        let near: Vec<f64> = rest.a[0].iter().map(|a| (a - p.theta[0]).abs()).collect();
+        p.theta[1] = near.iter().copied().fold(f64::INFINITY, f64::min).ln() - 1.0;
+        for (a, b) in every_way(&c.log(), &p, &question).into_iter().zip(every_way(&rest.log(), &p, &question)) {
+            close(a.value, b.value, 1e-12, a.way);
+        }
+    }
 }
 
 #[test]

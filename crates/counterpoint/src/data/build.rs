@@ -168,6 +168,9 @@ impl LogBuilder {
         if log.blocks.is_empty() {
             return Err(Error::data(format!("all {rows} rows have an unusable value")));
         }
+        if let (Some(name), true) = (&log.schema.weight, log.blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0)) {
+            return Err(Error::data("all row weights are 0, so the log says nothing").at(format!("column {name:?}")));
+        }
         log.parts = self.parts.is_some().then_some(parts);
         Ok((log, dropped))
     }

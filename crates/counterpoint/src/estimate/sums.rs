@@ -109,7 +109,8 @@ impl Sums {
     /// V of the specification: for ByRows the sample variance of the terms, for ByWeights a variance of the mean.
     pub fn variance(&self, normalise: Normalise) -> f64 {
         match normalise {
-            Normalise::ByRows => ((self.tt - self.t * self.t / self.n) / (self.n - 1.0)).max(0.0),
+            Normalise::ByRows if self.n <= 1.0 => f64::INFINITY, // one row does not say how rows differ
+            Normalise::ByRows => not_below_zero((self.tt - self.t * self.t / self.n) / (self.n - 1.0)),
             Normalise::ByWeights => {
                 // influence of a row: (t - R v) / (mean v) + g - mean g, with R = sum t / sum v
                 let r = self.t / self.v;
@@ -117,7 +118,7 @@ impl Sums {
                 let weighted = (self.tt - 2.0 * r * self.tv + r * r * self.vv) * f * f;
                 let model = self.gg - self.g * self.g / self.n;
                 let cross = (self.tg - r * self.vg) * f; // sum (t - R v) = 0, so mean g drops out
-                ((weighted + model + 2.0 * cross) / (self.n * self.n)).max(0.0)
+                not_below_zero((weighted + model + 2.0 * cross) / (self.n * self.n))
             }
         }
     }
@@ -139,6 +140,11 @@ impl Sums {
     pub fn mean_weight(&self) -> f64 {
         self.v / self.n * self.scale.exp()
     }
+}
+
+/// Takes back what rounding made negative. (`max(0.0)` would also turn an overflow, which is NaN here, into a 0.)
+fn not_below_zero(v: f64) -> f64 {
+    if v < 0.0 { 0.0 } else { v }
 }
 
 /// What is minimised, as far as the sums know: risk + variance_penalty * std error - entropy * mean entropy.

@@ -12,7 +12,7 @@
 //! ```
 
 use super::context::{gauss, neighbour_bandwidth};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::inverse_square_root;
 use serde::{Deserialize, Serialize};
 
@@ -44,11 +44,21 @@ impl ActionMap {
     /// The map on given anchors; `bandwidth` defaults to 1 / (mean squared spacing of neighbouring anchors).
     pub fn new(anchors: Vec<f64>, width: usize, bandwidth: Option<f64>) -> Result<Self> {
         let bandwidth = bandwidth.unwrap_or_else(|| neighbour_bandwidth(&anchors, width));
+        if !(bandwidth.is_finite() && bandwidth > 0.0) {
+            return Err(Error::recipe("bandwidth", format!("{bandwidth} must be > 0")));
+        }
         let m = anchors.len() / width;
         let row = |i: usize| &anchors[i * width..(i + 1) * width];
         let k: Vec<f64> = (0..m * m).map(|i| gauss(row(i / m), row(i % m), bandwidth)).collect();
         let whiten = inverse_square_root(&k, m, 1e-10)?;
         Ok(ActionMap { anchors, width, bandwidth, whiten })
+    }
+
+    /// Refuses a map whose parts do not fit each other or `q` action columns: files can say anything.
+    pub fn check(&self, q: usize) -> Result<()> {
+        let fits =
+            self.width == q && q > 0 && self.anchors.len().is_multiple_of(q) && self.whiten.len() == self.len().pow(2);
+        if fits { Ok(()) } else { Err(Error::policy(format!("its anchors do not fit {q} action columns"))) }
     }
 
     /// Number of anchors m.

@@ -25,6 +25,9 @@ impl Anchors {
     /// Repeated actions can make quantiles coincide; duplicates are dropped, so fewer than `m` may come back. A single
     /// distinct action is an error: there is nothing to choose between.
     pub fn place(self, actions: &[f64], q: usize, m: usize, seed: u64) -> Result<Vec<f64>> {
+        if m < 2 {
+            return Err(Error::recipe("mean.anchors", format!("{m} anchor leaves nothing to choose (at least 2)")));
+        }
         let mut out = match self {
             Anchors::Kmeans => kmeans(actions, q, m, seed),
             _ if q > 1 => {

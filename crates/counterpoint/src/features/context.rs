@@ -104,6 +104,18 @@ impl ContextMap {
         }
     }
 
+    /// Refuses a map whose parts do not fit each other or `d` contexts: files can say anything.
+    pub fn check(&self, d: usize) -> Result<()> {
+        let fits = match self {
+            ContextMap::Strata { edges } => edges.len() == d,
+            ContextMap::Nystrom { centres, whiten, .. } => {
+                d > 0 && centres.len().is_multiple_of(d) && whiten.len() == (centres.len() / d).pow(2)
+            }
+            _ => true,
+        };
+        if fits { Ok(()) } else { Err(Error::policy(format!("its context map does not fit {d} contexts"))) }
+    }
+
     /// The column of ones, which ridge does not penalise.
     pub fn intercept(&self, d: usize) -> Option<usize> {
         match self {
@@ -196,6 +208,9 @@ fn strata(x: &[f64], d: usize, buckets: usize) -> Result<ContextMap> {
 }
 
 fn nystrom(x: &[f64], d: usize, how: Learn) -> Result<ContextMap> {
+    if d == 0 {
+        return Err(Error::recipe("mean.map", "nystrom needs contexts, the log has none").hint("use a constant mean"));
+    }
     let centres = kmeans(x, d, how.centres, how.seed);
     let m = centres.len() / d;
     let bandwidth = how.bandwidth.unwrap_or_else(|| neighbour_bandwidth(&centres, d));
@@ -206,7 +221,7 @@ fn nystrom(x: &[f64], d: usize, how: Learn) -> Result<ContextMap> {
     Ok(ContextMap::Nystrom { centres, bandwidth, whiten })
 }
 
-/// 1 / mean squared distance to the nearest other point: neighbours overlap at exp(-1/2). 1 for a single point.
+/// 1 / mean squared distance to the nearest other point: neighbours overlap at exp(-1/2). 1 if all are in one place.
 pub(super) fn neighbour_bandwidth(points: &[f64], d: usize) -> f64 {
     let m = points.len() / d;
     if m < 2 {
@@ -221,7 +236,7 @@ pub(super) fn neighbour_bandwidth(points: &[f64], d: usize) -> f64 {
                 .fold(f64::INFINITY, f64::min)
         })
         .sum();
-    m as f64 / total
+    if total > 0.0 { m as f64 / total } else { 1.0 }
 }
 
 #[cfg(test)]

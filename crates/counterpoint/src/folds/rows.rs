@@ -57,6 +57,24 @@ impl Question {
             if q > 1 {
                 return Err(Error::recipe("estimator.form", "SWITCH and CAB are for one action column"));
             }
+            if self.estimator.normalise == Normalise::ByWeights {
+                // sum(t) / sum(v) would speak for all of the mass, and the model once more for what is left out
+                return Err(Error::recipe("estimator.normalise", "SWITCH and CAB cannot be self-normalised")
+                    .hint("use normalise = \"by-rows\""));
+            }
+        }
+        if let Some(model) = &self.model {
+            let (d, width) = (model.scaler.shift.len(), model.actions.width);
+            if (d, width) != (policy.d(), q) {
+                let (p, what) = (policy.d(), "contexts and actions");
+                return Err(Error::recipe(
+                    "estimator.model",
+                    format!("the loss model is for {d} and {width} {what}, the policy has {p} and {q}"),
+                ));
+            }
+        }
+        if self.logging.as_ref().is_some_and(|l| (l.d(), l.q()) != (policy.d(), q)) {
+            return Err(Error::recipe("estimator.logging", "the logging policy has other contexts or actions"));
         }
         if self.term == ModelTerm::CdfDifferences && q > 1 {
             return Err(Error::recipe("estimator.term", "cdf-differences is for one action column"));

@@ -50,6 +50,14 @@ impl Policy {
     /// A policy that ignores the context.
     pub fn constant(family: Family, contexts: &[&str], actions: &[&str], mean: &[f64], std: &[f64]) -> Result<Self> {
         let link = if family == Family::LogNormal { Link::Softplus } else { Link::Identity };
+        if mean.len() != actions.len() || std.len() != actions.len() {
+            let (m, s) = (mean.len(), std.len());
+            return Err(Error::policy(format!("{} action columns with {m} means and {s} stds", actions.len())));
+        }
+        if let (Family::LogNormal, Some(m)) = (family, mean.iter().find(|m| **m <= 0.0)) {
+            return Err(Error::policy(format!("a mean of {m} is not positive, as the log-normal family needs"))
+                .hint("use family = \"normal\""));
+        }
         let mut policy = Policy {
             contexts: contexts.iter().map(|s| s.to_string()).collect(),
             actions: actions.iter().map(|s| s.to_string()).collect(),
@@ -141,6 +149,14 @@ impl Policy {
         if self.theta.len() != expected {
             return Err(Error::policy(format!("theta has {} entries, the model needs {expected}", self.theta.len())));
         }
+        self.mean.map().check(self.d())?;
+        if let Mean::Clp(clp) = &self.mean {
+            clp.actions.check(self.q())?;
+        }
+        let (Std::Learned { floor: stds } | Std::Fixed { value: stds }) = &self.std;
+        if stds.len() != self.q() {
+            return Err(Error::policy(format!("it has {} stds for {} action columns", stds.len(), self.q())));
+        }
         if let Some(i) = self.theta.iter().position(|t| !t.is_finite()) {
             return Err(Error::policy(format!("theta[{i}] is {}", self.theta[i])));
         }
@@ -148,11 +164,11 @@ impl Policy {
         if let Some(c) = std.iter().position(|s| !(s.is_finite() && *s > 0.0)) {
             return Err(Error::policy(format!("the std of action {:?} is {} (must be > 0)", self.actions[c], std[c])));
         }
-        if let (Mean::Clp(clp), Family::LogNormal) = (&self.mean, self.family) {
-            if let Some(a) = clp.actions.anchors.iter().find(|a| **a <= 0.0) {
-                return Err(Error::policy(format!("anchor {a} is not positive, as the log-normal family needs"))
-                    .hint("use family = \"normal\""));
-            }
+        if let (Mean::Clp(clp), Family::LogNormal) = (&self.mean, self.family)
+            && let Some(a) = clp.actions.anchors.iter().find(|a| **a <= 0.0)
+        {
+            return Err(Error::policy(format!("anchor {a} is not positive, as the log-normal family needs"))
+                .hint("use family = \"normal\""));
         }
         if let Some(j) = self.scaler.unit.iter().position(|u| !(u.is_finite() && *u != 0.0)) {
             return Err(Error::policy(format!(

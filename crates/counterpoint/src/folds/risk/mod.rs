@@ -53,6 +53,11 @@ impl Risk {
     pub fn new(question: &Question, policy: &Policy, design: &Design) -> Result<Self> {
         question.check(policy)?;
         let (d, q) = (policy.d(), policy.q());
+        if design.layout != (Layout { features: policy.mean.map().dim(d), actions: q })
+            || (question.estimator.needs_model() && !design.has_model_rows())
+        {
+            return Err(Error::recipe("estimator", "the design was made for another question or policy"));
+        }
         let k = policy.mean.columns(q);
         let flags = question.target().graded(question.estimator.needs_model(), policy.family == Family::LogNormal);
         let mut risk = Risk {
@@ -160,16 +165,34 @@ impl Risk {
         Error::numeric(term, "not finite").hint(hint)
     }
 
-    /// Whether rows can be scored by the vector row stage.
+    /// Whether rows can be scored by the vector row stage. Its logarithm is for positive numbers only, so log-normal
+    /// means that nothing keeps positive are left to the plain one, where they are NaN.
     pub(crate) fn fast_rows(&self) -> bool {
-        self.question.estimator.form == Form::Plain
+        let positive = self.family == Family::Normal || self.link() != Some(Link::Identity);
+        positive
+            && self.question.estimator.form == Form::Plain
             && matches!(self.question.estimator.weight, Weight::Raw | Weight::Clip { .. } | Weight::SoftClip { .. })
+    }
+
+    /// Whether sums need the plain loop's care: scaled weights, and rows of weight 0 left out before they meet infinity.
+    fn overflows(&self, s: &Sums) -> bool {
+        let by_weights = self.question.estimator.normalise == Normalise::ByWeights;
+        !s.t.is_finite() || (by_weights && s.v > truth::LOG_RANGE.exp())
     }
 
     pub(crate) fn link(&self) -> Option<Link> {
         match &self.mean {
             Mean::Linear { link, .. } => Some(*link),
             Mean::Clp(_) => None,
+        }
+    }
+}
+
+impl Design {
+    fn has_model_rows(&self) -> bool {
+        match &self.columns {
+            Columns::F64(blocks) => blocks.iter().all(|b| b.model.is_some()),
+            Columns::F32(blocks) => blocks.iter().all(|b| b.model.is_some()),
         }
     }
 }
@@ -223,7 +246,7 @@ impl<T: kernel::Lanes> Fold<Strips<T>> for Risk {
 
     fn add(&self, block: &Strips<T>, into: &mut Partial) {
         T::with_scratch(|scratch| {
-            if !kernel::block(self, self.level, block, scratch) {
+            if !kernel::block(self, self.level, block, scratch) || self.overflows(&scratch.answer.sums) {
                 // weights beyond the range of the kernel: the plain loop keeps them in logs
                 scratch.answer = truth::block(self, block);
             } else if self.fast_rows() {

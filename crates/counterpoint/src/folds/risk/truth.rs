@@ -110,6 +110,9 @@ pub(crate) fn block<T: Real>(risk: &Risk, b: &Strips<T>) -> Partial {
     let width = risk.width();
     for i in 0..b.rows {
         let omega = lane(b, layout.lanes(), i, layout.omega());
+        if omega == 0.0 {
+            continue; // a row of weight 0 is not there, even if its terms are infinite
+        }
         w.score(b, i);
         let row = Worker::row(risk, &w.a, b, i);
         w.terms.fill(&risk.question, risk.family, &row, &w.mu, &risk.std, out.sums.scale);
@@ -162,7 +165,7 @@ fn scale<T: Real>(w: &mut Worker, b: &Strips<T>) -> f64 {
         return 0.0;
     }
     let mut top = f64::NEG_INFINITY;
-    for i in 0..b.rows {
+    for i in (0..b.rows).filter(|&i| lane(b, risk.layout.lanes(), i, risk.layout.omega()) > 0.0) {
         w.score(b, i);
         let row = Worker::row(risk, &w.a, b, i);
         top = top.max(log_weight(risk.family, &row, &w.mu, &risk.std, &mut w.terms.log_w));
