@@ -5,7 +5,7 @@
 mod support;
 
 use counterpoint::estimate::{LossModel, Sums};
-use counterpoint::folds::{Design, Partial, Precision, Question, Risk};
+use counterpoint::folds::{Design, LossOptions, Partial, Precision, Question, Risk, fit_loss_model};
 use counterpoint::policy::Std;
 use counterpoint::{Engine, Estimator, Family, Log, Normalise, Policy, SplitRule, Weight};
 use proptest::prelude::*;
@@ -316,6 +316,22 @@ fn blended_estimates_have_ips_and_the_direct_method_at_their_ends() {
             all_close(&a.grad, &b.grad, 1e-9, &format!("{blend:?}, {}", a.way));
         }
     }
+}
+
+#[test]
+fn a_loss_model_counts_rows_by_their_weight_and_not_by_threads() {
+    let n = 2500;
+    let times: Vec<usize> = (0..n).map(|i| (3.0 * u(i, 41)) as usize).collect();
+    let once = Columns { omega: Some(times.iter().map(|t| *t as f64).collect()), ..columns(n, 2, 1, 1) };
+    let rows: Vec<usize> = (0..n).flat_map(|i| std::iter::repeat_n(i, times[i])).collect();
+    let twice = Columns { omega: None, ..once.take(&rows) };
+    let LossModel { scaler, map, actions, .. } = loss_model(2, 1);
+    let options = LossOptions { scaler, map, actions, ridge: 1e-3 };
+    let fit = |c: &Columns, threads| fit_loss_model(&Engine::new(threads).unwrap(), &c.log(), &options).unwrap();
+    let model = fit(&once, 1);
+    assert_eq!(model, fit(&once, 3));
+    all_close(&model.coef, &fit(&twice, 1).coef, 1e-9, "coefficients");
+    close(model.intercept, fit(&twice, 1).intercept, 1e-9, "intercept");
 }
 
 #[test]

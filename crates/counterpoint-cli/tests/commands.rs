@@ -1,0 +1,110 @@
+//! The program as a user meets it: files in, files out, messages, exit codes.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(dir: &Path, args: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_counterpoint")).current_dir(dir).args(args.split_whitespace()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const COLUMNS: &str = "--context x0,x1 --action action --reward reward --propensity propensity --split split";
+const SMALL: &str = "--set starts=1 --set proximal_steps=2 --set max_iterations=30 --set anchors=5";
+
+#[test]
+fn a_simulated_log_becomes_a_policy_and_an_estimate() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    for ending in ["parquet", "csv", "arrow"] {
+        let made = run(d, &format!("simulate moons --rows 3000 --seed 3 -o log.{ending}"));
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        let learned = run(d, &format!("learn log.{ending} {COLUMNS} {SMALL} -o {ending}.json --json"));
+        assert!(learned.status.success(), "{}", text(&learned.stderr));
+        let said: serde_json::Value = serde_json::from_slice(&learned.stdout).unwrap();
+        assert!(said["valid"]["value"].as_f64().unwrap() > said["valid"]["logged"].as_f64().unwrap());
+    }
+    // the same rows in three formats: the same bytes of policy
+    let policies = ["parquet", "csv", "arrow"].map(|e| std::fs::read(d.join(format!("{e}.json"))).unwrap());
+    assert!(policies[0] == policies[1] && policies[1] == policies[2]);
+    let evaluated = run(d, &format!("evaluate parquet.json log.parquet {COLUMNS} --json"));
+    assert!(evaluated.status.success(), "{}", text(&evaluated.stderr));
+    let said: serde_json::Value = serde_json::from_slice(&evaluated.stdout).unwrap();
+    assert!(said["snips"]["value"].is_number() && said["logged"]["value"].is_number());
+}
+
+#[test]
+fn threads_do_not_change_a_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    assert!(run(d, "simulate circles --rows 6000 --seed 5 -o log.parquet").status.success());
+    for threads in [1, 2, 5] {
+        let done = run(d, &format!("learn log.parquet {COLUMNS} {SMALL} --threads {threads} -o {threads}.json"));
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    }
+    let one = std::fs::read(d.join("1.json")).unwrap();
+    assert!(one == std::fs::read(d.join("2.json")).unwrap() && one == std::fs::read(d.join("5.json")).unwrap());
+}
+
+#[test]
+fn bad_input_ends_in_a_message_exit_two_and_no_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    assert!(run(d, "simulate moons --rows 600 -o log.csv").status.success());
+    let csv = std::fs::read_to_string(d.join("log.csv")).unwrap();
+    let mut lines: Vec<&str> = csv.lines().collect();
+    let broken = {
+        let mut cells: Vec<&str> = lines[7].split(',').collect();
+        cells[4] = "0"; // propensity of data row 7
+        cells.join(",")
+    };
+    lines[7] = &broken;
+    std::fs::write(d.join("zero.csv"), lines.join("\n")).unwrap();
+    std::fs::write(d.join("half.parquet"), b"PAR1 and then nothing").unwrap();
+    std::fs::write(d.join("bad.toml"), "cap = -3.0").unwrap();
+    let wrong = COLUMNS.replace("x0,x1", "x0,x9");
+    for (args, message) in [
+        (format!("learn zero.csv {COLUMNS} -o p.json"), "row 7, column \"propensity\": 0 is not a density"),
+        (format!("learn half.parquet {COLUMNS} -o p.json"), "half.parquet"),
+        (format!("learn log.csv {wrong} -o p.json"), "there is no column \"x9\""),
+        (format!("learn nowhere.csv {COLUMNS} -o p.json"), "nowhere.csv"),
+        (format!("learn log.csv {COLUMNS} --recipe bad.toml -o p.json"), "recipe field `cap`"),
+        (format!("learn log.csv {COLUMNS} --set ancors=3 -o p.json"), "ancors"),
+        (format!("learn log.csv {COLUMNS} {SMALL} --set estimator=cab -o p.json"), "logging density as a function"),
+        (format!("learn log.csv {COLUMNS} {SMALL} -o missing/p.json"), "missing/p.json"),
+        (format!("evaluate log.csv log.csv {COLUMNS}"), "not a policy file"),
+    ] {
+        let done = run(d, &args);
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{args}: {said}");
+        assert!(said.contains("error:") && said.contains(message), "{args}: {said}");
+        assert!(!d.join("p.json").exists(), "{args} left a file");
+    }
+    let left: Vec<_> = std::fs::read_dir(d).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(left.iter().all(|n| !n.ends_with(".tmp")), "{left:?}");
+}
+
+#[test]
+fn the_recipe_it_prints_is_the_recipe_it_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let printed = run(dir.path(), "recipe");
+    assert_eq!(counterpoint::Recipe::from_toml(&text(&printed.stdout)).unwrap(), counterpoint::Recipe::default());
+    for (field, ..) in counterpoint::Recipe::describe() {
+        assert!(text(&printed.stdout).contains(field));
+    }
+}
+
+#[test]
+fn the_demo_tells_estimate_and_truth() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = run(dir.path(), "demo --rows 3000 --json --keep kept");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let said: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    let truth = |k: &str| said["truth"][k].as_f64().unwrap();
+    assert!(truth("learned") > truth("logging") && truth("learned") < truth("oracle") + 0.02);
+    assert!(dir.path().join("kept/policy.json").exists() && dir.path().join("kept/log.parquet").exists());
+}
