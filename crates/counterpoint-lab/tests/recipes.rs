@@ -31,7 +31,9 @@ fn the_default_recipe_passes_the_bar_on_the_papers_files() {
     for name in ["noisymoons", "noisycircles", "anisotropic"] {
         let columns = ["x0", "x1", "action", "reward", "propensity", "split", "potential"].map(String::from);
         let table = Table::read(shared.join(format!("data/{name}.parquet")), &columns).unwrap();
-        let Some((_, Column::Words(split))) = table.columns.iter().find(|(n, _)| n == "split") else { panic!("no split") };
+        let Some((_, Column::Words(split))) = table.columns.iter().find(|(n, _)| n == "split") else {
+            panic!("no split")
+        };
         let test: Vec<usize> = (0..table.rows()).filter(|&i| split[i] == "test").collect();
         let pick = |c: &str| -> Vec<f64> {
             let v = table.numbers(c).unwrap();
