@@ -2,7 +2,7 @@
 """Peer benchmark: the CLP soft-clipped objective, value and gradient, in JAX (float64, one thread).
 
     jax_peer.py DIR --mode time [--seconds 3] [--formulation auto|rows|columns|blocked]
-    jax_peer.py DIR --mode fit
+    jax_peer.py DIR --mode fit [--penalise-constant]
 
 DIR holds problem.json and raw little-endian f64 files, as written by make_problem.py. With theta = [C (d x m,
 row-major), log sigma]:
@@ -11,6 +11,8 @@ row-major), log sigma]:
     log w_i = log N(a_i; mu_i, sigma) - log p_i
     u_i     = y_i zeta(w_i),  zeta(w) = w if w <= M else alpha log(w + alpha - M),  alpha log alpha = M
     F       = mean(u) + lambda sqrt(var(u, ddof=1) / n) + ridge/2 |C|^2
+
+|C|^2 leaves out the last row, which belongs to the constant feature; --penalise-constant takes it in.
 
 Three ways to write it, all jitted, all giving the same numbers; `auto` times each on the problem and keeps the fastest:
     rows     X as (n, d), jax.nn.softmax, value_and_grad: the straightforward one;
@@ -46,13 +48,14 @@ BLOCK = 5000
 
 
 class Problem:
-    def __init__(self, folder):
+    def __init__(self, folder, penalise_constant=False):
         spec = json.loads((folder / "problem.json").read_text())
         self.n, self.d, self.m = spec["n"], spec["d"], spec["m"]
         self.gamma, self.cap = spec["gamma"], spec["cap"]
         self.penalty, self.ridge = spec["variance_penalty"], spec["ridge"]
         self.kappa, self.outer = spec["kappa"], spec.get("outer", 10)
         self.alpha = math.exp(lambertw(self.cap).real)
+        self.penalised = self.m * (self.d if penalise_constant else self.d - 1)  # leading entries of theta
 
         def load(name, size):
             array = np.fromfile(folder / f"{name}.f64", dtype="<f8")
@@ -80,7 +83,7 @@ def objective_of_means(p, theta, mu, action, log_propensity, cost):
     q = (action - mu) * jnp.exp(-log_sigma)
     u = cost * soft_clip(p, -0.5 * q * q - log_sigma - HALF_LOG_2PI - log_propensity)
     spread = jnp.sqrt(jnp.var(u, ddof=1) / p.n)
-    return jnp.mean(u) + p.penalty * spread + 0.5 * p.ridge * jnp.sum(theta[:-1] ** 2)
+    return jnp.mean(u) + p.penalty * spread + 0.5 * p.ridge * jnp.sum(theta[: p.penalised] ** 2)
 
 
 def rows(p):
@@ -144,8 +147,9 @@ def blocked(p):
         spread = jnp.sqrt((s[1] - n * mean**2) / (n - 1) / n)
         second = p.penalty / ((n - 1) * n * spread)
         first = 1 / n - second * mean
-        grad_c = -p.gamma * inv_sigma * (first * g[:d] + second * g[d:]) + p.ridge * c
-        value = mean + p.penalty * spread + 0.5 * p.ridge * jnp.sum(c * c)
+        kept = c * (jnp.arange(d * m) < p.penalised).reshape(d, m)
+        grad_c = -p.gamma * inv_sigma * (first * g[:d] + second * g[d:]) + p.ridge * kept
+        value = mean + p.penalty * spread + 0.5 * p.ridge * jnp.sum(kept * kept)
         return value, jnp.append(grad_c.ravel(), first * s[2] + second * s[3])
 
     def split(v):
@@ -246,9 +250,10 @@ def main():
     parser.add_argument("--mode", choices=["time", "fit"], required=True)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--formulation", choices=["auto", *FORMULATIONS], default="auto")
+    parser.add_argument("--penalise-constant", action="store_true")
     args = parser.parse_args()
 
-    problem = Problem(args.dir)
+    problem = Problem(args.dir, args.penalise_constant)
     name, evaluate = choose(problem, args.formulation)
     if args.mode == "time":
         report = run_time(problem, name, evaluate, args.seconds)

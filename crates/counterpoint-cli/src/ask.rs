@@ -1,70 +1,170 @@
 //! Arguments that several commands share: where the log is and which column is which.
+//!
+//! What the flags leave open is taken from `log.toml`; what is then still open is an error that lists the columns.
 
+use crate::say;
 use clap::Args;
-use counterpoint::data::{Outcome, Roles, Table};
-use counterpoint::{Error, Log, Recipe, Result, SplitRule};
+use counterpoint::data::{LogConfig, ReadOptions, columns, read_log};
+use counterpoint::{Error, Log, Policy, Recipe, Result, SplitRule};
 use std::path::PathBuf;
 
 /// The log and its columns.
 #[derive(Args)]
 pub(crate) struct LogArgs {
-    /// The log: a .parquet, .csv or .arrow file, or a directory of them.
-    pub(crate) log: PathBuf,
-    /// Context columns, separated by commas.
-    #[arg(long, value_delimiter = ',', num_args = 0..)]
-    pub(crate) context: Vec<String>,
+    /// The log: .parquet, .csv, .csv.gz or .arrow; a file, a directory (key=value folders become columns), a quoted
+    /// pattern such as 'logs/*.parquet', or several of them.
+    pub(crate) log: Vec<PathBuf>,
+    /// Context columns, separated by commas; a name with a comma in it is written in double quotes. Columns of words are
+    /// read as categories.
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "COLUMNS")]
+    pub(crate) context: Option<Vec<String>>,
     /// Action column, or several separated by commas.
-    #[arg(long, value_delimiter = ',', required = true)]
-    pub(crate) action: Vec<String>,
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) action: Option<Vec<String>>,
     /// Outcome column, larger is better.
-    #[arg(long, conflicts_with = "cost", required_unless_present = "cost")]
+    #[arg(long, conflicts_with = "cost", value_name = "COLUMN")]
     pub(crate) reward: Option<String>,
     /// Outcome column, smaller is better.
-    #[arg(long)]
+    #[arg(long, value_name = "COLUMN")]
     pub(crate) cost: Option<String>,
     /// Column with the density of the logged action.
-    #[arg(long)]
-    pub(crate) propensity: String,
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) propensity: Option<String>,
     /// Column with row weights: a row of weight 2 counts as two equal rows.
-    #[arg(long)]
+    #[arg(long, value_name = "COLUMN")]
     pub(crate) weight: Option<String>,
     /// Column that says train, valid or test; without it rows are split 50/25/25 by a seeded hash of their number.
-    #[arg(long)]
+    #[arg(long, value_name = "COLUMN")]
     pub(crate) split: Option<String>,
+    /// Contexts to read as categories though they are written as numbers.
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) categorical: Option<Vec<String>>,
+    /// Skip rows with an unusable value, and say how many; without it the first one is an error.
+    #[arg(long)]
+    pub(crate) drop_invalid: bool,
+    /// File that names the columns once (TOML); without it, log.toml beside the log. Flags win over it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log_config: Option<PathBuf>,
 }
 
 impl LogArgs {
     /// Reads and checks the log; only the named columns are decoded.
     pub(crate) fn read(&self) -> Result<Log> {
-        let outcome = match (&self.reward, &self.cost) {
-            (Some(r), _) => (r.clone(), Outcome::Reward),
-            (None, Some(c)) => (c.clone(), Outcome::Cost),
-            (None, None) => return Err(Error::data("the log needs --reward or --cost")),
+        self.read_by(None)
+    }
+
+    /// Reads the log by the encoding of a policy: contexts and actions need not be named again.
+    pub(crate) fn read_for(&self, policy: &Policy) -> Result<Log> {
+        self.read_by(Some(policy))
+    }
+
+    fn read_by(&self, policy: Option<&Policy>) -> Result<Log> {
+        let (mut config, from) = self.config()?;
+        let paths = self.paths(&config)?;
+        let inputs = policy.map(Policy::encoding);
+        if let (Some(policy), Some(inputs)) = (policy, &inputs) {
+            let names: Vec<String> = inputs.iter().map(|i| i.name().to_string()).collect();
+            let given = split_names(self.context.as_deref()).unwrap_or_else(|| names.clone());
+            let sorted = |v: &[String]| {
+                let mut v = v.to_vec();
+                v.sort();
+                v
+            };
+            if sorted(&given) != sorted(&names) {
+                let what =
+                    format!("--context gives {}, the policy was learned from {}", given.join(", "), names.join(", "));
+                return Err(Error::data(what).hint("leave --context out: the policy knows its own"));
+            }
+            config.context = Some(names);
+            config.categorical = None;
+            if self.action.is_none() {
+                config.action = Some(policy.actions.clone());
+            }
+        }
+        let missing = config.missing();
+        if !missing.is_empty() {
+            let flags: Vec<String> = missing.iter().map(|m| format!("--{m}")).collect();
+            let mut what = format!("it is not said which column is the {}", missing.join(", the "));
+            what = what.replace("the reward", "the reward (or cost)");
+            let known: Vec<String> = columns(&paths)?.iter().map(|c| format!("{c:?}")).collect();
+            return Err(Error::data(what).at(name(&paths)).hint(format!(
+                "name it with {}, or once in log.toml; the columns are: {}",
+                flags.join(", "),
+                known.join(", ")
+            )));
+        }
+        let options = ReadOptions {
+            drop_invalid: self.drop_invalid,
+            categorical: config.categorical.clone().unwrap_or_default(),
+            inputs,
         };
-        let roles = Roles {
-            contexts: self.context.clone(),
-            actions: self.action.clone(),
-            outcome: Some(outcome.clone()),
-            propensity: self.propensity.clone(),
-            weight: self.weight.clone(),
-            split: self.split.clone(),
-        };
-        let names: Vec<String> = self
-            .context
-            .iter()
-            .chain(&self.action)
-            .chain([&outcome.0, &self.propensity])
-            .chain(&self.weight)
-            .chain(&self.split)
-            .cloned()
-            .collect();
-        Table::read(&self.log, &names)?.into_log(&roles).map_err(|e| e.at(self.log.display().to_string()))
+        let log = read_log(&paths, &config.roles(), &options)?;
+        if let Some(from) = from {
+            say::line(format_args!("columns as in {}", from.display()));
+        }
+        if log.dropped().rows > 0 {
+            say::line(format_args!("dropped {} rows with unusable values: {}", log.dropped().rows, log.dropped()));
+        }
+        Ok(log)
     }
 
     /// How the log is divided.
     pub(crate) fn rule(&self, seed: u64) -> SplitRule {
-        if self.split.is_some() { SplitRule::Column } else { SplitRule::Hash { seed, shares: [0.5, 0.25, 0.25] } }
+        let split = self.split.clone().or_else(|| self.config().ok().and_then(|(c, _)| c.split));
+        if split.is_some() { SplitRule::Column } else { SplitRule::Hash { seed, shares: [0.5, 0.25, 0.25] } }
     }
+
+    /// The flags over log.toml, and which file that was.
+    fn config(&self) -> Result<(LogConfig, Option<PathBuf>)> {
+        let flags = LogConfig {
+            path: None,
+            context: split_names(self.context.as_deref()),
+            action: split_names(self.action.as_deref()),
+            reward: self.reward.clone(),
+            cost: self.cost.clone(),
+            propensity: self.propensity.clone(),
+            weight: self.weight.clone(),
+            split: self.split.clone(),
+            categorical: split_names(self.categorical.as_deref()),
+        };
+        let file = self.log_config.clone().or_else(|| self.log.first().and_then(|l| LogConfig::beside(l)));
+        match file {
+            Some(path) => Ok((flags.or(LogConfig::load(&path)?), Some(path))),
+            None => Ok((flags, None)),
+        }
+    }
+
+    fn paths(&self, config: &LogConfig) -> Result<Vec<PathBuf>> {
+        match (&self.log[..], &config.path) {
+            ([], Some(paths)) => Ok(paths.iter().map(PathBuf::from).collect()),
+            ([], None) => Err(Error::data("no log is given")
+                .hint("name a file, a directory or a pattern, or give --log-config with a `path` in it")),
+            (given, _) => Ok(given.to_vec()),
+        }
+    }
+}
+
+/// The paths as words.
+fn name(paths: &[PathBuf]) -> String {
+    paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Names separated by commas; a comma inside double quotes belongs to the name.
+fn split_names(values: Option<&[String]>) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    for value in values? {
+        let (mut name, mut quoted) = (String::new(), false);
+        for c in value.chars() {
+            match c {
+                '"' => quoted = !quoted,
+                ',' if !quoted => names.push(std::mem::take(&mut name)),
+                _ => name.push(c),
+            }
+        }
+        names.push(name);
+    }
+    names.retain(|n| !n.is_empty());
+    Some(names)
 }
 
 /// A recipe file and changes to it.

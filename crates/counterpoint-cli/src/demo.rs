@@ -1,14 +1,17 @@
 //! `counterpoint demo`: the tour, on a log whose truth is known.
 
+use crate::Done;
+use crate::certify;
 use crate::learn::{tell, tell_estimate};
 use crate::say::{self, Training};
 use clap::Args;
+use counterpoint::certify::Terms;
 use counterpoint::{Engine, Estimator, Recipe, Result, SplitRule, evaluate, learn};
 use counterpoint_lab::{Potential, Split};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Simulate a log, learn from its train part, estimate on its valid part, and compare with the truth.
+/// Simulate a log, learn from its train part, certify on its test part, and compare with the truth.
 ///
 /// The truth is known because the log is simulated: a policy's value is the known reward averaged over 100 actions drawn
 /// from it for each test context. On a real log nobody can tell you that number; the estimate above it is all there is.
@@ -35,7 +38,7 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<Done> {
         let clock = Instant::now();
         let engine = Engine::new(self.threads)?;
         let rows = self.rows.max(300);
@@ -53,6 +56,9 @@ impl Demo {
         tell(&learned, &recipe, parts.train.rows());
         let valid = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
         tell_estimate("valid part", &valid, "reward", |c| -c);
+        let certificate =
+            certify::issue(&engine, &learned.policy, &parts, &Terms { seed: self.seed, ..Terms::default() }, None)?;
+        certify::tell(&certificate, "reward");
         let truth = simulated.online_value(&learned.policy, Split::Test, self.seed);
         let test = simulated.rows(Split::Test);
         let logged = simulated.reward[test.clone()].iter().sum::<f64>() / test.len() as f64;
@@ -73,10 +79,10 @@ impl Demo {
         if self.json {
             say::json(&serde_json::json!({
                 "environment": self.environment.name(), "rows": rows, "seed": self.seed,
-                "estimate": -valid.cost, "std_error": valid.std_error, "effective_share": valid.effective / valid.rows,
+                "certificate": certificate, "estimate": -valid.cost, "std_error": valid.std_error, "effective_share": valid.effective / valid.rows,
                 "truth": {"logging": logged, "learned": truth, "oracle": oracle},
             }));
         }
-        Ok(())
+        Ok(Done::certified(&certificate))
     }
 }

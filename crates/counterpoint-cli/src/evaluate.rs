@@ -1,5 +1,6 @@
 //! `counterpoint evaluate`: a given policy, every estimator side by side.
 
+use crate::Done;
 use crate::ask::LogArgs;
 use crate::say;
 use clap::{Args, ValueEnum};
@@ -42,10 +43,10 @@ pub(crate) struct Evaluate {
 }
 
 impl Evaluate {
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<Done> {
         let policy = Policy::load(&self.policy)?;
         let engine = Engine::new(self.threads)?;
-        let whole = self.log.read()?;
+        let whole = self.log.read_for(&policy)?;
         let log: Log = match self.rows {
             Rows::All => whole,
             Rows::Train => whole.split(self.log.rule(self.seed))?.train,
@@ -95,6 +96,6 @@ impl Evaluate {
         if self.json {
             say::json(&serde_json::Value::Object(all));
         }
-        Ok(())
+        Ok(Done::Yes)
     }
 }

@@ -1,15 +1,17 @@
 //! `counterpoint learn`: one recipe, one policy, and what the valid part says about it.
 
+use crate::Done;
 use crate::ask::{LogArgs, RecipeArgs};
+use crate::certify::{self, TermArgs};
 use crate::say::{self, Training};
 use clap::Args;
 use counterpoint::{Engine, Estimate, Estimator, Learned, Policy, Recipe, Result, evaluate, learn_knowing};
 use std::path::PathBuf;
 
-/// Train one recipe on the train part of a log and write the policy.
+/// Train one recipe on the train part of a log, certify the policy on the test part, and write both.
 ///
-/// The policy is learned on the train part and judged on the valid part; the test part is not read. The judgement here is
-/// an estimate with its standard error, not a certificate.
+/// Every look at the test part uses it up a little: to compare recipes use `select`, or --no-certify, which leaves the test
+/// part alone.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  counterpoint learn log.parquet --context x0,x1 --action action --reward reward \\\n      --propensity propensity --split split -o policy.json"
@@ -22,6 +24,11 @@ pub(crate) struct Learn {
     /// Policy file to write (JSON).
     #[arg(short, long)]
     output: PathBuf,
+    #[command(flatten)]
+    terms: TermArgs,
+    /// Do not read the test part and give no certificate.
+    #[arg(long)]
+    no_certify: bool,
     /// The logging policy as a policy file; the estimators switch and cab need it.
     #[arg(long)]
     logging_policy: Option<PathBuf>,
@@ -34,7 +41,7 @@ pub(crate) struct Learn {
 }
 
 impl Learn {
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<Done> {
         let recipe = self.recipe.read()?;
         let engine = Engine::new(self.threads)?;
         let log = self.log.read()?;
@@ -49,6 +56,14 @@ impl Learn {
         tell(&learned, &recipe, parts.train.rows());
         let direction = log.schema().direction;
         tell_estimate("valid part", &valid, &log.schema().outcome, |c| direction.to_user(c));
+        let certificate = if self.no_certify {
+            None
+        } else {
+            let file = self.output.with_extension("certificate.json");
+            let c = certify::issue(&engine, &learned.policy, &parts, &self.terms.terms(recipe.seed), Some(&file))?;
+            certify::tell(&c, &log.schema().outcome);
+            Some(c)
+        };
         say::line(format_args!("\nwrote {}", self.output.display()));
         if self.json {
             say::json(&serde_json::json!({
@@ -67,9 +82,10 @@ impl Learn {
                     "mean_weight": valid.mean_weight,
                 },
                 "recipe": recipe,
+                "certificate": certificate,
             }));
         }
-        Ok(())
+        Ok(certificate.as_ref().map_or(Done::Yes, Done::certified))
     }
 }
 

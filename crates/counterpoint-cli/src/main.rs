@@ -1,14 +1,22 @@
 //! The command line. `main` is one match that lists all the program can do; each command is a file of its own.
 //!
-//! Results for programs go to stdout (`--json`), words and progress to stderr. Exit 0: done; 2: error. Nothing here
-//! computes: commands read arguments, call the library, and say what it said.
+//! Results for programs go to stdout (`--json`), words and progress to stderr. Exit 0: done, and certified where
+//! asked; 1: done, not certified; 2: error. Nothing here computes: commands read arguments, call the library, and say what
+//! it said.
 
+mod act;
 mod ask;
+mod certify;
+mod completions;
 mod demo;
+mod describe;
 mod evaluate;
 mod learn;
 mod recipe;
+#[allow(dead_code, unused_imports)] // until the commands fill it
+mod report;
 mod say;
+mod select;
 mod simulate;
 
 use clap::{Parser, Subcommand};
@@ -31,24 +39,55 @@ enum Command {
     Demo(demo::Demo),
     /// Draw a log from one of the paper's environments.
     Simulate(simulate::Simulate),
+    /// Say what a log holds and what it can support.
+    Describe(describe::Describe),
     /// Train one recipe on the train part of a log and write the policy.
     Learn(learn::Learn),
+    /// Train many recipes, let the offline protocol pick one, and write its policy.
+    Select(select::Select),
     /// Estimate what a given policy would have cost or earned, by every estimator.
     Evaluate(evaluate::Evaluate),
+    /// Decide whether a policy may be deployed: deploy, keep, or invalid.
+    Certify(certify::Certify),
+    /// Draw actions with their densities for a file of contexts: the next log.
+    Act(act::Act),
+    /// Print a completion script for a shell.
+    Completions(completions::Completions),
     /// Print the default recipe, every field with its meaning and range.
     Recipe(recipe::PrintRecipe),
+}
+
+/// How a command ended.
+pub(crate) enum Done {
+    /// Done, and certified where that was asked.
+    Yes,
+    /// Done, but the policy may not be deployed.
+    NotCertified,
+}
+
+impl Done {
+    /// What a certificate means for the exit code.
+    pub(crate) fn certified(c: &counterpoint::certify::Certificate) -> Self {
+        if c.deploys() { Done::Yes } else { Done::NotCertified }
+    }
 }
 
 fn main() -> ExitCode {
     let done = match Program::parse().command {
         Command::Demo(c) => c.run(),
         Command::Simulate(c) => c.run(),
+        Command::Describe(c) => c.run(),
         Command::Learn(c) => c.run(),
+        Command::Select(c) => c.run(),
         Command::Evaluate(c) => c.run(),
+        Command::Certify(c) => c.run(),
+        Command::Act(c) => c.run(),
+        Command::Completions(c) => c.run(),
         Command::Recipe(c) => c.run(),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Done::Yes) => ExitCode::SUCCESS,
+        Ok(Done::NotCertified) => ExitCode::from(1),
         Err(e) => {
             say::error(&e);
             ExitCode::from(2)

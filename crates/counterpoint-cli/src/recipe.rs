@@ -1,5 +1,6 @@
 //! `counterpoint recipe`: the grammar of recipes, from the recipe itself.
 
+use crate::Done;
 use crate::say;
 use clap::Args;
 use counterpoint::{Recipe, Result};
@@ -9,7 +10,7 @@ use counterpoint::{Recipe, Result};
 pub(crate) struct PrintRecipe {}
 
 impl PrintRecipe {
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<Done> {
         let written: toml::Table = toml::from_str(&Recipe::default().to_toml()).unwrap_or_default();
         for (name, _, meaning) in Recipe::describe() {
             say::result(format_args!("# {meaning}"));
@@ -18,6 +19,6 @@ impl PrintRecipe {
                 None => say::result(format_args!("# {name} = (automatic)\n")),
             }
         }
-        Ok(())
+        Ok(Done::Yes)
     }
 }

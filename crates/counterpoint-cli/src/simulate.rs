@@ -1,5 +1,6 @@
 //! `counterpoint simulate`: a log whose truth is known.
 
+use crate::Done;
 use crate::say;
 use clap::Args;
 use counterpoint::{Error, Result};
@@ -30,7 +31,7 @@ pub(crate) struct Simulate {
 }
 
 impl Simulate {
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<Done> {
         if self.rows < Potential::MIN_ROWS {
             return Err(Error::data(format!("--rows {} is too few (at least {})", self.rows, Potential::MIN_ROWS)));
         }
@@ -42,6 +43,6 @@ impl Simulate {
             );
         }
         say::line(format_args!("wrote {} rows of {} to {}", self.rows, self.environment, self.output.display()));
-        Ok(())
+        Ok(Done::Yes)
     }
 }

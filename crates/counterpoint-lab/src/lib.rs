@@ -20,11 +20,18 @@
 //!
 //! This crate makes no promise of stability: it changes when an experiment does.
 
+mod cocoa;
 mod logging;
 mod online;
 mod oracle;
 mod potentials;
+pub mod protocol;
+pub mod validity;
 
+pub use cocoa::{
+    COCOA_ACTION_VARIANCE, COCOA_REWARD, COCOA_REWARDED, COCOA_VARIANCE, Cocoa, cocoa_best, cocoa_chance,
+    cocoa_logging_mean, cocoa_logging_std, cocoa_online_value, cocoa_value,
+};
 pub use logging::{LOGGING_MEAN, LOGGING_STD, logging_density};
 pub use online::{DRAWS, logging_policy, online_value};
 pub use oracle::expected_reward;

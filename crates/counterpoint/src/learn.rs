@@ -165,6 +165,7 @@ impl Plan {
             StdKind::Fixed(v) => Std::Fixed { value: vec![v; train.q()] },
         };
         let mut policy = Policy {
+            inputs: train.schema().inputs.clone(),
             contexts: train.schema().contexts.clone(),
             actions: train.schema().actions.clone(),
             scaler,

@@ -30,25 +30,33 @@
 
 #![forbid(unsafe_code)]
 
+pub mod certify;
 pub mod data;
+mod describe;
 pub mod engine;
 mod error;
 pub mod estimate;
 mod evaluate;
 pub mod features;
 pub mod folds;
+mod grid;
 mod learn;
 mod linalg;
 pub mod optim;
 pub mod policy;
 pub mod recipe;
 mod rng;
+mod select;
 
+pub use certify::{Certificate, Terms, Verdict, certify};
 pub use data::{Log, Part, SplitRule};
+pub use describe::{ColumnFacts, Description, PropensityCheck, Support, describe};
 pub use engine::Engine;
 pub use error::{Error, Kind as ErrorKind, Result};
 pub use estimate::{Estimator, Form, Normalise, Weight};
 pub use evaluate::{Estimate, evaluate};
+pub use grid::Grid;
 pub use learn::{Learned, Progress, Start, Watch, learn, learn_knowing};
 pub use policy::{Family, Policy};
 pub use recipe::Recipe;
+pub use select::{Entry, Fit, Gate, Memory, Selected, Step, select};

@@ -15,6 +15,8 @@ pub(crate) enum Purpose {
     Centres = 2,
     /// Actions drawn from a policy.
     Act = 3,
+    /// Multiplicities of rows in the replicates of a bootstrap.
+    Bootstrap = 16,
 }
 
 /// The generator for one purpose and one index (a block, a restart, a row).

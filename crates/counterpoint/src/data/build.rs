@@ -1,26 +1,76 @@
-//! Building a log from columns, with every check in one place.
+//! Building a log from columns in memory.
 
-use super::log::{BLOCK_ROWS, Block, Log, Outcome, Schema};
+use super::check::{Chunk, Context, Values};
+use super::input::{Input, list};
+use super::log::{Log, Outcome};
+use super::rows::{Layout, Rows};
 use super::split::Part;
 use crate::error::{Error, Result};
+
+/// Rows checked at a time.
+const CHUNK: usize = 65_536;
 
 /// Collects columns for a [`Log`]; see [`Log::builder`].
 #[derive(Clone, Debug, Default)]
 pub struct LogBuilder {
-    contexts: Vec<(String, Vec<f64>)>,
+    contexts: Vec<(String, Cells)>,
+    inputs: Option<Vec<Input>>,
     actions: Vec<(String, Vec<f64>)>,
-    outcome: Option<(String, Vec<f64>, Option<Outcome>)>,
+    outcome: Option<(String, Vec<f64>, Outcome)>,
     propensity: Option<(String, Vec<f64>)>,
     weight: Option<(String, Vec<f64>)>,
     parts: Option<Vec<Part>>,
-    drop_invalid: Option<()>,
+    drop_invalid: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Cells {
+    Numbers(Vec<f64>),
+    Words(Vec<String>),
+}
+
+impl Cells {
+    fn len(&self) -> usize {
+        match self {
+            Cells::Numbers(v) => v.len(),
+            Cells::Words(v) => v.len(),
+        }
+    }
 }
 
 impl LogBuilder {
     /// Adds a context column.
     #[must_use]
     pub fn context(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.contexts.push((name.into(), values));
+        self.contexts.push((name.into(), Cells::Numbers(values)));
+        self
+    }
+
+    /// Adds a context column of words: each word becomes a 0/1 column. An empty word is a missing value.
+    ///
+    /// ```
+    /// use counterpoint::Log;
+    /// let log = Log::builder()
+    ///     .category("city", ["Rome", "Paris", "Rome"].map(String::from).to_vec())
+    ///     .action("bid", vec![1.0, 1.5, 0.7])
+    ///     .propensity("density", vec![0.4, 0.3, 0.5])
+    ///     .reward("sales", vec![0.0, 2.0, 0.0])
+    ///     .build()?;
+    /// assert_eq!(log.schema().contexts, ["city=Paris", "city=Rome"]);
+    /// assert_eq!(log.blocks()[0].x, [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]);
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    #[must_use]
+    pub fn category(mut self, name: &str, words: Vec<String>) -> Self {
+        self.contexts.push((name.into(), Cells::Words(words)));
+        self
+    }
+
+    /// Takes order and categories of the contexts from an existing encoding, such as a policy's; a word it does not
+    /// know is refused.
+    #[must_use]
+    pub fn inputs(mut self, inputs: &[Input]) -> Self {
+        self.inputs = Some(inputs.to_vec());
         self
     }
 
@@ -34,14 +84,14 @@ impl LogBuilder {
     /// Sets the outcome, larger is better.
     #[must_use]
     pub fn reward(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.outcome = Some((name.into(), values, Some(Outcome::Reward)));
+        self.outcome = Some((name.into(), values, Outcome::Reward));
         self
     }
 
     /// Sets the outcome, smaller is better.
     #[must_use]
     pub fn cost(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.outcome = Some((name.into(), values, Some(Outcome::Cost)));
+        self.outcome = Some((name.into(), values, Outcome::Cost));
         self
     }
 
@@ -66,120 +116,92 @@ impl LogBuilder {
         self
     }
 
-    /// Leaves out rows with an unusable value instead of refusing the log; [`build_counting`](Self::build_counting)
-    /// tells how many.
+    /// Leaves out rows with an unusable value instead of refusing the log; [`Log::dropped`] tells how many.
     #[must_use]
     pub fn drop_invalid(mut self) -> Self {
-        self.drop_invalid = Some(());
+        self.drop_invalid = true;
         self
-    }
-
-    /// Checks everything and builds the log.
-    pub fn build(self) -> Result<Log> {
-        self.build_counting().map(|(log, _)| log)
     }
 
     /// Like [`build`](Self::build), with the number of rows that were left out.
     pub fn build_counting(self) -> Result<(Log, usize)> {
-        let missing = |what: &str| Error::data(format!("the log has no {what} column"));
-        let (outcome, y, direction) = self.outcome.ok_or_else(|| missing("reward or cost"))?;
-        let direction = direction.unwrap_or(Outcome::Cost);
-        let (propensity, p) = self.propensity.ok_or_else(|| {
-            missing("propensity").hint("a propensity is the density with which the logging policy chose the action")
-        })?;
-        if self.actions.is_empty() {
-            return Err(missing("action"));
-        }
+        self.build().map(|log| {
+            let dropped = log.dropped().rows;
+            (log, dropped)
+        })
+    }
+
+    /// Checks everything and builds the log.
+    pub fn build(mut self) -> Result<Log> {
+        let contexts = self.layout_of_contexts()?;
+        let (outcome, y, direction) = self.outcome.unwrap_or((String::new(), Vec::new(), Outcome::Cost));
+        let (propensity, p) = self.propensity.unwrap_or_default();
+        let layout = Layout {
+            contexts,
+            actions: self.actions.iter().map(|(n, _)| n.clone()).collect(),
+            outcome: outcome.clone(),
+            direction,
+            propensity: propensity.clone(),
+            weight: self.weight.as_ref().map(|(n, _)| n.clone()),
+            split: self.parts.is_some().then(|| "split".into()),
+        };
+        let mut to = Rows::new(layout, self.drop_invalid)?;
         let rows = y.len();
-        if rows == 0 {
-            return Err(Error::data("the log has no rows"));
-        }
-        let columns = self.contexts.iter().chain(&self.actions).map(|(n, v)| (n.as_str(), v.len()));
-        let others =
-            [(propensity.as_str(), p.len())].into_iter().chain(self.weight.iter().map(|(n, v)| (n.as_str(), v.len())));
-        for (name, len) in columns.chain(others).chain(self.parts.iter().map(|p| ("split", p.len()))) {
+        let numbers = self.actions.iter().chain(&self.weight).map(|(n, v)| (n.as_str(), v.len()));
+        let lengths = self.contexts.iter().map(|(n, v)| (n.as_str(), v.len())).chain(numbers);
+        let lengths = lengths.chain([(propensity.as_str(), p.len())]);
+        for (name, len) in lengths.chain(self.parts.iter().map(|p| ("split", p.len()))) {
             if len != rows {
                 return Err(Error::data(format!("it has {len} rows, column {outcome:?} has {rows}"))
                     .at(format!("column {name:?}")));
             }
         }
-        let schema = Schema {
-            contexts: self.contexts.iter().map(|(n, _)| n.clone()).collect(),
-            actions: self.actions.iter().map(|(n, _)| n.clone()).collect(),
-            outcome,
-            direction,
-            propensity,
-            weight: self.weight.as_ref().map(|(n, _)| n.clone()),
-        };
-        let names = schema.contexts.iter().chain(&schema.actions).chain([&schema.outcome, &schema.propensity]);
-        let mut seen = std::collections::BTreeSet::new();
-        if let Some(twice) = names.chain(&schema.weight).find(|n| !seen.insert((*n).clone())) {
-            return Err(Error::data("it is used twice; each column has one role").at(format!("column {twice:?}")));
+        for from in (0..rows).step_by(CHUNK) {
+            let part = from..rows.min(from + CHUNK);
+            let mut columns: Vec<Values> = Vec::new();
+            for (_, cells) in &self.contexts {
+                columns.push(match cells {
+                    Cells::Numbers(v) => Values::Numbers(&v[part.clone()]),
+                    Cells::Words(v) => Values::Words(
+                        v[part.clone()].iter().map(|w| Some(w.as_str()).filter(|w| !w.is_empty())).collect(),
+                    ),
+                });
+            }
+            let rest = self.actions.iter().map(|(_, v)| v).chain([&y, &p]).chain(self.weight.as_ref().map(|(_, v)| v));
+            columns.extend(rest.map(|v| Values::Numbers(&v[part.clone()])));
+            columns.extend(self.parts.as_ref().map(|p| Values::Parts(&p[part.clone()])));
+            to.add(&Chunk { rows: part.len(), columns, file: None, before: from, why: &|_, _| None })?;
         }
-        let omega = self.weight.as_ref().map(|(_, v)| v);
-        let check = |i: usize| -> std::result::Result<(), (String, String)> {
-            for (name, v) in self.contexts.iter().chain(&self.actions) {
-                finite(name, v[i])?;
-            }
-            finite(&schema.outcome, y[i])?;
-            finite(&schema.propensity, p[i])?;
-            if p[i] <= 0.0 {
-                return Err((schema.propensity.clone(), format!("{} is not a density (must be > 0)", p[i])));
-            }
-            if let (Some(w), Some(name)) = (omega, &schema.weight) {
-                finite(name, w[i])?;
-                if w[i] < 0.0 {
-                    return Err((name.clone(), format!("{} is not a row weight (must be >= 0)", w[i])));
-                }
-            }
-            Ok(())
-        };
-        let sign = direction.to_user(1.0);
-        let (d, q) = (self.contexts.len(), self.actions.len());
-        let mut log = Log { schema: schema.clone(), blocks: Vec::new(), parts: None };
-        let mut parts = Vec::new();
-        let mut dropped = 0;
-        let mut block = Block::empty(d, q);
-        for i in 0..rows {
-            if let Err((column, what)) = check(i) {
-                if self.drop_invalid.is_none() {
-                    return Err(Error::data(what)
-                        .at(format!("row {}, column {column:?}", i + 1))
-                        .hint("--drop-invalid (LogBuilder::drop_invalid) skips and counts such rows"));
-                }
-                dropped += 1;
-                continue;
-            }
-            block.ids.push(i as u64);
-            for (to, (_, from)) in block.x.iter_mut().zip(&self.contexts).chain(block.a.iter_mut().zip(&self.actions)) {
-                to.push(from[i]);
-            }
-            block.log_p.push(p[i].ln());
-            block.y.push(sign * y[i]);
-            block.omega.push(omega.map_or(1.0, |w| w[i]));
-            parts.extend(self.parts.as_ref().map(|p| p[i]));
-            if block.rows() == BLOCK_ROWS {
-                log.blocks.push(std::mem::replace(&mut block, Block::empty(d, q)));
-            }
-        }
-        if block.rows() > 0 {
-            log.blocks.push(block);
-        }
-        if log.blocks.is_empty() {
-            return Err(Error::data(format!("all {rows} rows have an unusable value")));
-        }
-        if let (Some(name), true) = (&log.schema.weight, log.blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0)) {
-            return Err(Error::data("all row weights are 0, so the log says nothing").at(format!("column {name:?}")));
-        }
-        log.parts = self.parts.is_some().then_some(parts);
-        Ok((log, dropped))
+        to.finish()
     }
-}
 
-fn finite(name: &str, v: f64) -> std::result::Result<(), (String, String)> {
-    if v.is_finite() {
-        Ok(())
-    } else {
-        Err((name.to_string(), format!("{v} is not a number to compute with (must be finite)")))
+    /// The contexts in the order of the encoding, if there is one; in the order they were given, otherwise.
+    fn layout_of_contexts(&mut self) -> Result<Vec<Context>> {
+        let Some(inputs) = &self.inputs else {
+            let context = |(name, cells): &(String, Cells)| match cells {
+                Cells::Numbers(_) => Context::number(name),
+                Cells::Words(_) => Context::category(name),
+            };
+            return Ok(self.contexts.iter().map(context).collect());
+        };
+        let mut ordered = Vec::new();
+        for input in inputs {
+            let at = self.contexts.iter().position(|(n, _)| n == input.name()).ok_or_else(|| {
+                let known: Vec<&str> = self.contexts.iter().map(|(n, _)| n.as_str()).collect();
+                Error::data(format!("there is no column {:?}, which the policy needs", input.name()))
+                    .hint(format!("the contexts are: {}", list(&known)))
+            })?;
+            let (name, cells) = self.contexts.swap_remove(at);
+            if matches!(cells, Cells::Numbers(_)) != matches!(input, Input::Number { .. }) {
+                let what = match input {
+                    Input::Number { .. } => "it holds words, the policy learned from numbers",
+                    Input::Category { .. } => "it holds numbers, the policy learned from words",
+                };
+                return Err(Error::data(what).at(format!("column {name:?}")));
+            }
+            ordered.push((name, cells));
+        }
+        self.contexts = ordered;
+        Ok(inputs.iter().map(Context::of).collect())
     }
 }

@@ -28,3 +28,8 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|e| Error::io(path, e))
 }
+
+/// Writes a text file whole or not at all.
+pub fn write_text(path: impl AsRef<Path>, text: &str) -> Result<()> {
+    write_whole(path.as_ref(), text.as_bytes())
+}

@@ -1,6 +1,7 @@
 //! The log in memory: a schema and blocks of rows.
 
 use super::build::LogBuilder;
+use super::input::Input;
 use super::summary::Summary;
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,10 @@ impl Outcome {
 /// The names of the columns and their roles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
-    /// Context columns.
+    /// The context columns of the user's file, and how they became numbers.
+    #[serde(default)]
+    pub inputs: Vec<Input>,
+    /// Context columns as numbers: the inputs, with a column a category.
     pub contexts: Vec<String>,
     /// Action columns.
     pub actions: Vec<String>,
@@ -88,13 +92,17 @@ impl Block {
     }
 
     pub(super) fn empty(d: usize, q: usize) -> Self {
+        Self::with_room(d, q, 0)
+    }
+
+    pub(super) fn with_room(d: usize, q: usize, rows: usize) -> Self {
         Block {
-            ids: Vec::new(),
-            x: vec![Vec::new(); d],
-            a: vec![Vec::new(); q],
-            log_p: Vec::new(),
-            y: Vec::new(),
-            omega: Vec::new(),
+            ids: Vec::with_capacity(rows),
+            x: (0..d).map(|_| Vec::with_capacity(rows)).collect(),
+            a: (0..q).map(|_| Vec::with_capacity(rows)).collect(),
+            log_p: Vec::with_capacity(rows),
+            y: Vec::with_capacity(rows),
+            omega: Vec::with_capacity(rows),
         }
     }
 
@@ -128,6 +136,23 @@ pub struct Log {
     pub(super) schema: Schema,
     pub(super) blocks: Vec<Block>,
     pub(super) parts: Option<Vec<super::Part>>,
+    pub(super) dropped: Dropped,
+}
+
+/// Rows left out because a value was unusable; only where the user asked for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Number of rows.
+    pub rows: usize,
+    /// Unusable values by column. A row with two of them counts in both columns.
+    pub columns: Vec<(String, usize)>,
+}
+
+impl std::fmt::Display for Dropped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let columns: Vec<String> = self.columns.iter().map(|(name, n)| format!("{n} in {name:?}")).collect();
+        write!(f, "{}", columns.join(", "))
+    }
 }
 
 impl Log {
@@ -149,6 +174,21 @@ impl Log {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.blocks.iter().map(Block::rows).sum()
+    }
+
+    /// Rows left out while reading.
+    pub fn dropped(&self) -> &Dropped {
+        &self.dropped
+    }
+
+    /// Whether the log came with a column of parts; see [`SplitRule::Column`](super::SplitRule::Column).
+    pub fn has_parts(&self) -> bool {
+        self.parts.is_some()
+    }
+
+    /// Other rows under the same columns.
+    pub(super) fn of_blocks(&self, blocks: Vec<Block>) -> Log {
+        Log { schema: self.schema.clone(), blocks, parts: None, dropped: Dropped::default() }
     }
 
     /// Number of contexts d.

@@ -5,16 +5,31 @@
 //! never rewards: the sign changes once, in the builder. Only this room opens files.
 
 mod build;
+mod check;
+#[cfg(feature = "readers")]
+mod config;
 pub(crate) mod files;
+mod input;
+mod journal;
 mod log;
+#[cfg(feature = "readers")]
+mod read;
+mod rows;
 mod split;
 mod summary;
 #[cfg(feature = "readers")]
 mod table;
 
 pub use build::LogBuilder;
-pub use log::{BLOCK_ROWS, Block, Log, Outcome, Schema};
+#[cfg(feature = "readers")]
+pub use config::{LOG_CONFIG, LogConfig};
+pub use files::write_text;
+pub use input::{Input, MAX_LEVELS};
+pub use journal::Journal;
+pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
+#[cfg(feature = "readers")]
+pub use read::{ContextBatch, ContextReader, ReadOptions, Roles, columns, read_contexts, read_log};
 pub use split::{Part, Parts, SplitRule};
 pub use summary::Summary;
 #[cfg(feature = "readers")]
-pub use table::{Column, Roles, Table};
+pub use table::{Column, Table};

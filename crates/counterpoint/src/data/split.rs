@@ -60,7 +60,46 @@ pub struct Parts {
     pub test: Log,
 }
 
+impl SplitRule {
+    /// A seed for folds inside a part: not that of the split, whose hash is not uniform on one of its parts.
+    pub(crate) fn fold_seed(seed: u64) -> u64 {
+        hash(seed, u64::MAX)
+    }
+}
+
 impl Log {
+    /// Rows of several logs of one schema, one after the other.
+    pub fn join(logs: &[&Log]) -> Result<Log> {
+        let Some(first) = logs.first() else {
+            return Err(Error::data("there is no log to join"));
+        };
+        let mut blocks = Vec::new();
+        for log in logs {
+            if log.schema != first.schema {
+                return Err(Error::data("logs of different schemas cannot be joined"));
+            }
+            for b in &log.blocks {
+                (0..b.rows()).for_each(|i| deal(&mut blocks, first, b, i));
+            }
+        }
+        Ok(first.of_blocks(blocks))
+    }
+
+    /// Fold `index` of `count` by a hash of the row number: (the other folds, this fold).
+    pub fn fold(&self, seed: u64, index: usize, count: usize) -> Result<(Log, Log)> {
+        let (mut rest, mut fold) = (Vec::new(), Vec::new());
+        for b in &self.blocks {
+            for i in 0..b.rows() {
+                let mine = hash(seed, b.ids[i]) % count.max(1) as u64 == index as u64;
+                deal(if mine { &mut fold } else { &mut rest }, self, b, i);
+            }
+        }
+        if rest.is_empty() || fold.is_empty() {
+            return Err(Error::data(format!("fold {index} of {count} is empty")).hint("use fewer folds"));
+        }
+        Ok((self.of_blocks(rest), self.of_blocks(fold)))
+    }
+
     /// Divides the log. An empty part is an error: no question could be asked of it.
     pub fn split(&self, rule: SplitRule) -> Result<Parts> {
         let by_column = match (rule, &self.parts) {
@@ -84,17 +123,11 @@ impl Log {
                     (_, Some(column)) => column[index],
                     _ => Part::Train,
                 };
-                let blocks = &mut parts[part as usize];
-                if blocks.last().is_none_or(|l| l.rows() == BLOCK_ROWS) {
-                    blocks.push(Block::empty(self.d(), self.q()));
-                }
-                if let Some(last) = blocks.last_mut() {
-                    last.push(b, i);
-                }
+                deal(&mut parts[part as usize], self, b, i);
                 index += 1;
             }
         }
-        let [train, valid, test] = parts.map(|blocks| Log { schema: self.schema.clone(), blocks, parts: None });
+        let [train, valid, test] = parts.map(|blocks| self.of_blocks(blocks));
         for (name, part) in [("train", &train), ("valid", &valid), ("test", &test)] {
             if part.rows() == 0 {
                 return Err(Error::data(format!("the {name} part of the split is empty"))
@@ -102,6 +135,16 @@ impl Log {
             }
         }
         Ok(Parts { train, valid, test })
+    }
+}
+
+/// Adds row i of a block to the last of `blocks`, opening a new one where it is full.
+fn deal(blocks: &mut Vec<Block>, log: &Log, b: &Block, i: usize) {
+    if blocks.last().is_none_or(|l| l.rows() == BLOCK_ROWS) {
+        blocks.push(Block::empty(log.d(), log.q()));
+    }
+    if let Some(last) = blocks.last_mut() {
+        last.push(b, i);
     }
 }
 

@@ -1,27 +1,50 @@
-//! Tables on disk: Parquet, CSV and Arrow IPC, one file or a directory of them.
+//! Tables in memory: what commands write, and small things read back.
 //!
-//! Only the columns asked for are decoded, numbers of every kind become f64, and a missing value becomes NaN, which the
-//! log's own checks then refuse by row and column. A table is written whole or not at all.
+//! A table is written whole or not at all. For logs see [`read_log`](super::read_log), which never holds a whole column
+//! twice.
 
-use super::build::LogBuilder;
 use super::files::replace;
+use super::input::list;
 use super::log::{Log, Outcome};
+use super::read::find::Kind;
+use super::read::{ReadOptions, Roles};
 use super::split::Part;
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, StringArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Float64Type, Schema as ArrowSchema};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
+
+/// Rows a batch when a table is written: a reader then needs no more at a time.
+const BATCH: usize = 65_536;
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// Numbers; a missing value is NaN.
     Numbers(Vec<f64>),
+    /// Whole numbers, such as ids.
+    Integers(Vec<i64>),
     /// Words; a missing value is empty.
     Words(Vec<String>),
+}
+
+impl Column {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Numbers(v) => v.len(),
+            Column::Integers(v) => v.len(),
+            Column::Words(v) => v.len(),
+        }
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// Named columns of one length.
@@ -31,52 +54,23 @@ pub struct Table {
     pub columns: Vec<(String, Column)>,
 }
 
-/// Which column of a table plays which part in a log.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Roles {
-    /// Contexts.
-    pub contexts: Vec<String>,
-    /// Actions.
-    pub actions: Vec<String>,
-    /// The outcome and its direction.
-    pub outcome: Option<(String, Outcome)>,
-    /// The logging density.
-    pub propensity: String,
-    /// Row weights.
-    pub weight: Option<String>,
-    /// train / valid / test.
-    pub split: Option<String>,
-}
-
 impl Table {
-    /// Reads the named columns of a file, or of all files of a directory in the order of their names.
-    pub fn read(path: impl AsRef<Path>, names: &[String]) -> Result<Self> {
-        let path = path.as_ref();
-        let mut table = Table::default();
-        for file in files(path)? {
-            read_file(&file, names, &mut table).map_err(|e| e.at(file.display().to_string()))?;
-        }
-        Ok(table)
-    }
-
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |(_, c)| match c {
-            Column::Numbers(v) => v.len(),
-            Column::Words(v) => v.len(),
-        })
+        self.columns.first().map_or(0, |(_, c)| c.len())
     }
 
     /// A column of numbers; words that spell numbers are read as such.
     pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
         match self.column(name)? {
             Column::Numbers(v) => Ok(v.clone()),
+            Column::Integers(v) => Ok(v.iter().map(|v| *v as f64).collect()),
             Column::Words(v) => v
                 .iter()
                 .enumerate()
                 .map(|(i, w)| match w.trim() {
                     "" => Ok(f64::NAN),
-                    w => w.parse().map_err(|_| {
+                    w => super::read::spells(w).ok_or_else(|| {
                         Error::data(format!("{w:?} is not a number")).at(format!("row {}, column {name:?}", i + 1))
                     }),
                 })
@@ -87,15 +81,35 @@ impl Table {
     fn column(&self, name: &str) -> Result<&Column> {
         self.columns.iter().find(|(n, _)| n == name).map(|(_, c)| c).ok_or_else(|| {
             let known: Vec<_> = self.columns.iter().map(|(n, _)| n.as_str()).collect();
-            Error::data(format!("there is no column {name:?}")).hint(format!("the columns are: {}", known.join(", ")))
+            Error::data(format!("there is no column {name:?}")).hint(format!("the columns are: {}", list(&known)))
         })
     }
 
     /// The table as a log.
     pub fn into_log(self, roles: &Roles) -> Result<Log> {
-        let mut builder: LogBuilder = Log::builder();
-        for name in &roles.contexts {
-            builder = builder.context(name, self.numbers(name)?);
+        self.into_log_with(roles, &ReadOptions::default())
+    }
+
+    /// The table as a log, with a policy's encoding or other [`ReadOptions`].
+    pub fn into_log_with(self, roles: &Roles, options: &ReadOptions) -> Result<Log> {
+        let mut builder = Log::builder();
+        let contexts: Vec<&str> = match &options.inputs {
+            Some(inputs) => inputs.iter().map(super::Input::name).collect(),
+            None => roles.contexts.iter().map(String::as_str).collect(),
+        };
+        for name in contexts {
+            let by_policy = options.inputs.iter().flatten().find(|i| i.name() == name);
+            let category = match (by_policy, self.column(name)?) {
+                (Some(input), _) => matches!(input, super::Input::Category { .. }),
+                (None, column) => matches!(column, Column::Words(_)) || options.categorical.iter().any(|c| c == name),
+            };
+            builder = match category {
+                true => builder.category(name, self.words(name)?),
+                false => builder.context(name, self.numbers(name)?),
+            };
+        }
+        if let Some(inputs) = &options.inputs {
+            builder = builder.inputs(inputs);
         }
         for name in &roles.actions {
             builder = builder.action(name, self.numbers(name)?);
@@ -110,9 +124,7 @@ impl Table {
             builder = builder.weight(name, self.numbers(name)?);
         }
         if let Some(name) = &roles.split {
-            let Column::Words(words) = self.column(name)? else {
-                return Err(Error::data("a split column holds train, valid or test").at(format!("column {name:?}")));
-            };
+            let words = self.words(name)?;
             let parts: Result<Vec<Part>> = words
                 .iter()
                 .enumerate()
@@ -120,163 +132,77 @@ impl Table {
                 .collect();
             builder = builder.parts(parts?);
         }
-        builder.build()
+        if options.drop_invalid { builder.drop_invalid().build() } else { builder.build() }
     }
 
-    /// Writes Parquet, CSV or Arrow IPC, by the ending of the name; the file appears whole or not at all.
+    /// A column of words; numbers are written out, a missing one is empty.
+    pub fn words(&self, name: &str) -> Result<Vec<String>> {
+        Ok(match self.column(name)? {
+            Column::Words(v) => v.clone(),
+            Column::Integers(v) => v.iter().map(i64::to_string).collect(),
+            Column::Numbers(v) => v.iter().map(|v| if v.is_nan() { String::new() } else { v.to_string() }).collect(),
+        })
+    }
+
+    /// Writes Parquet, CSV (.csv or .csv.gz) or Arrow IPC, by the ending of the name; the file appears whole or not at
+    /// all.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let fields: Vec<Field> = self
-            .columns
-            .iter()
-            .map(|(n, c)| match c {
-                Column::Numbers(_) => Field::new(n, DataType::Float64, true),
-                Column::Words(_) => Field::new(n, DataType::Utf8, true),
-            })
-            .collect();
-        let arrays: Vec<ArrayRef> = self
-            .columns
-            .iter()
-            .map(|(_, c)| match c {
-                Column::Numbers(v) => Arc::new(Float64Array::from(v.clone())) as ArrayRef,
-                Column::Words(v) => Arc::new(StringArray::from(v.clone())) as ArrayRef,
-            })
-            .collect();
-        let batch = RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), arrays).map_err(broken)?;
+        let fields = self.columns.iter().map(|(n, c)| {
+            let kind = match c {
+                Column::Numbers(_) => DataType::Float64,
+                Column::Integers(_) => DataType::Int64,
+                Column::Words(_) => DataType::Utf8,
+            };
+            Field::new(n, kind, true)
+        });
+        let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+        let failed = |e: &dyn std::fmt::Display| Error::io(path, std::io::Error::other(e.to_string()));
+        let arrays = self.columns.iter().map(|(_, c)| array(c)).collect();
+        let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|e| failed(&e))?;
+        let batches = (0..batch.num_rows().max(1)).step_by(BATCH);
+        let mut batches = batches.map(|from| batch.slice(from, BATCH.min(batch.num_rows() - from)));
         let kind = Kind::of(path)?;
         replace(path, |temporary| {
-            let file = File::create(temporary).map_err(|e| Error::io(path, e))?;
+            let mut file = File::create(temporary).map_err(|e| Error::io(path, e))?;
             match kind {
                 Kind::Parquet => {
                     let properties = parquet::file::properties::WriterProperties::builder()
                         .set_compression(parquet::basic::Compression::SNAPPY)
                         .build();
-                    let mut writer =
-                        parquet::arrow::ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(broken)?;
-                    writer.write(&batch).map_err(broken)?;
-                    writer.close().map_err(broken)?;
+                    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, schema, Some(properties))
+                        .map_err(|e| failed(&e))?;
+                    batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
+                    writer.close().map_err(|e| failed(&e))?;
                 }
-                Kind::Csv => arrow::csv::Writer::new(file).write(&batch).map_err(broken)?,
+                Kind::Csv => {
+                    let mut writer = arrow::csv::Writer::new(&mut file);
+                    batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
+                }
+                Kind::CsvGz => {
+                    let mut packed = flate2::write::GzEncoder::new(&mut file, flate2::Compression::default());
+                    {
+                        let mut writer = arrow::csv::Writer::new(&mut packed);
+                        batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
+                    }
+                    packed.finish().map_err(|e| Error::io(path, e))?;
+                }
                 Kind::Arrow => {
-                    let mut writer = arrow::ipc::writer::FileWriter::try_new(file, &batch.schema()).map_err(broken)?;
-                    writer.write(&batch).and_then(|()| writer.finish()).map_err(broken)?;
+                    let mut writer =
+                        arrow::ipc::writer::FileWriter::try_new_buffered(&mut file, &schema).map_err(|e| failed(&e))?;
+                    batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
+                    writer.finish().map_err(|e| failed(&e))?;
                 }
             }
-            Ok(())
+            file.flush().and_then(|()| file.sync_all()).map_err(|e| Error::io(path, e))
         })
     }
 }
 
-/// The formats, told by the ending.
-enum Kind {
-    Parquet,
-    Csv,
-    Arrow,
-}
-
-impl Kind {
-    fn of(path: &Path) -> Result<Self> {
-        match path.extension().and_then(|e| e.to_str()).unwrap_or_default() {
-            "parquet" | "pq" => Ok(Kind::Parquet),
-            "csv" => Ok(Kind::Csv),
-            "arrow" | "feather" | "ipc" => Ok(Kind::Arrow),
-            other => Err(Error::data(format!("files ending in {other:?} are not read or written"))
-                .at(path.display().to_string())
-                .hint("use .parquet, .csv or .arrow")),
-        }
+fn array(column: &Column) -> ArrayRef {
+    match column {
+        Column::Numbers(v) => Arc::new(Float64Array::from(v.clone())),
+        Column::Integers(v) => Arc::new(Int64Array::from(v.clone())),
+        Column::Words(v) => Arc::new(StringArray::from_iter_values(v)),
     }
-}
-
-fn files(path: &Path) -> Result<Vec<PathBuf>> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_path_buf()]);
-    }
-    let entries = std::fs::read_dir(path).map_err(|e| Error::io(path, e))?;
-    let mut found: Vec<PathBuf> =
-        entries.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.is_file() && Kind::of(p).is_ok()).collect();
-    found.sort();
-    if found.is_empty() {
-        return Err(Error::data("the directory holds no .parquet, .csv or .arrow file").at(path.display().to_string()));
-    }
-    Ok(found)
-}
-
-fn read_file(path: &Path, names: &[String], table: &mut Table) -> Result<()> {
-    let open = || File::open(path).map_err(|e| Error::io(path, e));
-    match Kind::of(path)? {
-        Kind::Parquet => {
-            use parquet::arrow::ProjectionMask;
-            use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-            let builder = ParquetRecordBatchReaderBuilder::try_new(open()?).map_err(broken)?;
-            let wanted = indices(builder.schema(), names)?;
-            let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
-            for batch in builder.with_projection(mask).with_batch_size(65_536).build().map_err(broken)? {
-                append(&batch.map_err(broken)?, names, table)?;
-            }
-        }
-        Kind::Csv => {
-            let format = arrow::csv::reader::Format::default().with_header(true);
-            let (schema, _) = format.infer_schema(open()?, None).map_err(broken)?;
-            let wanted = indices(&schema, names)?;
-            let reader = arrow::csv::ReaderBuilder::new(Arc::new(schema)).with_header(true).with_projection(wanted);
-            for batch in reader.build(open()?).map_err(broken)? {
-                append(&batch.map_err(broken)?, names, table)?;
-            }
-        }
-        Kind::Arrow => {
-            let probe = arrow::ipc::reader::FileReader::try_new(open()?, None).map_err(broken)?;
-            let wanted = indices(&probe.schema(), names)?;
-            for batch in arrow::ipc::reader::FileReader::try_new(open()?, Some(wanted)).map_err(broken)? {
-                append(&batch.map_err(broken)?, names, table)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn indices(schema: &ArrowSchema, names: &[String]) -> Result<Vec<usize>> {
-    names
-        .iter()
-        .map(|n| {
-            schema.index_of(n).map_err(|_| {
-                let known: Vec<_> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-                Error::data(format!("there is no column {n:?}")).hint(format!("the columns are: {}", known.join(", ")))
-            })
-        })
-        .collect()
-}
-
-fn append(batch: &RecordBatch, names: &[String], table: &mut Table) -> Result<()> {
-    for name in names {
-        let array = batch.column_by_name(name).ok_or_else(|| Error::data(format!("there is no column {name:?}")))?;
-        let at = match table.columns.iter().position(|(n, _)| n == name) {
-            Some(i) => i,
-            None => {
-                let words = matches!(
-                    array.data_type(),
-                    DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..)
-                );
-                table
-                    .columns
-                    .push((name.clone(), if words { Column::Words(Vec::new()) } else { Column::Numbers(Vec::new()) }));
-                table.columns.len() - 1
-            }
-        };
-        let column = |e: Error| e.at(format!("column {name:?}"));
-        match &mut table.columns[at].1 {
-            Column::Numbers(to) => {
-                let numbers = cast(array, &DataType::Float64).map_err(|e| column(broken(e)))?;
-                to.extend(numbers.as_primitive::<Float64Type>().iter().map(|v| v.unwrap_or(f64::NAN)));
-            }
-            Column::Words(to) => {
-                let words = cast(array, &DataType::Utf8).map_err(|e| column(broken(e)))?;
-                to.extend(words.as_string::<i32>().iter().map(|v| v.unwrap_or_default().to_string()));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn broken(e: impl std::fmt::Display) -> Error {
-    Error::data(e.to_string()).hint("is the file complete, and of the format its name says?")
 }

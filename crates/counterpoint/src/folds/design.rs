@@ -69,6 +69,10 @@ pub(crate) struct Strips<T> {
     pub(crate) rows: usize,
     pub(crate) fingerprint: u64,
     pub(crate) lanes: Vec<Lane<T>>,
+    /// The largest |feature| of each strip, strip by strip: bounds the scores before they are computed.
+    pub(crate) reach: Vec<T>,
+    /// Sums that no policy changes: row weights, costs, squared costs.
+    pub(crate) totals: [f64; 3],
     /// What only estimators with a loss model need.
     pub(crate) model: Option<ModelRows>,
 }
@@ -210,5 +214,17 @@ fn block<T: Real>(
         put(i, layout.omega(), if i < b.rows() { b.omega[from] } else { 0.0 });
     }
     let model = question.model_rows(b, policy, baseline);
-    Ok(Strips { rows: b.rows(), fingerprint: b.fingerprint(), lanes, model })
+    let mut reach = Vec::with_capacity(strips * layout.features);
+    let mut totals = [0.0; 3];
+    for strip in lanes.chunks_exact(layout.lanes()) {
+        let largest = |lane: &Lane<T>| lane.0.iter().fold(0.0, |m: f64, v| m.max(v.f64().abs()));
+        reach.extend(strip[..layout.features].iter().map(|lane| T::of(largest(lane))));
+        for (omega, y) in strip[layout.omega()].0.iter().zip(&strip[layout.cost()].0) {
+            let (omega, y) = (omega.f64(), y.f64());
+            totals[0] += omega;
+            totals[1] += omega * y;
+            totals[2] += omega * y * y;
+        }
+    }
+    Ok(Strips { rows: b.rows(), fingerprint: b.fingerprint(), lanes, reach, totals, model })
 }

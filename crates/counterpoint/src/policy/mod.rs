@@ -12,6 +12,7 @@ pub use family::{Family, HALF_LN_2PI};
 pub use mean::{Clp, Link, Mean};
 pub use std::Std;
 
+use crate::data::{Input, Schema};
 use crate::error::{Error, Result};
 use crate::features::Scaler;
 use crate::rng::{Purpose, stream};
@@ -30,7 +31,11 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Names of the context columns, in order.
+    /// The context columns of the user's file and how they become numbers; empty where they are numbers already. See
+    /// [`Policy::encoding`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
+    /// Names of the contexts as numbers, in order.
     pub contexts: Vec<String>,
     /// Names of the action columns, in order.
     pub actions: Vec<String>,
@@ -59,6 +64,7 @@ impl Policy {
                 .hint("use family = \"normal\""));
         }
         let mut policy = Policy {
+            inputs: Vec::new(),
             contexts: contexts.iter().map(|s| s.to_string()).collect(),
             actions: actions.iter().map(|s| s.to_string()).collect(),
             scaler: Scaler::identity(contexts.len()),
@@ -70,6 +76,25 @@ impl Policy {
         policy.theta.extend(policy.std.invert(std)?);
         policy.check()?;
         Ok(policy)
+    }
+
+    /// The columns a row of new data must have, and how they become the policy's contexts.
+    pub fn encoding(&self) -> Vec<Input> {
+        if self.inputs.is_empty() { Input::numbers(&self.contexts) } else { self.inputs.clone() }
+    }
+
+    /// Refuses a log whose contexts are not this policy's, by name and in order, or whose actions are not as many.
+    pub fn fits(&self, schema: &Schema) -> Result<()> {
+        if self.contexts != schema.contexts {
+            let (ours, theirs) = (self.contexts.join(", "), schema.contexts.join(", "));
+            return Err(Error::policy(format!("its contexts are {ours}; those of the log are {theirs}"))
+                .hint("read the log with the policy's own encoding"));
+        }
+        if self.q() != schema.actions.len() {
+            let (ours, theirs) = (self.actions.join(", "), schema.actions.join(", "));
+            return Err(Error::policy(format!("its actions are {ours}; those of the log are {theirs}")));
+        }
+        Ok(())
     }
 
     /// Number of contexts d.
@@ -138,6 +163,10 @@ impl Policy {
         let expected = self.mean_parameters() + self.std.parameters();
         if self.q() == 0 {
             return Err(Error::policy("it has no action column"));
+        }
+        Input::check(&self.inputs)?;
+        if !self.inputs.is_empty() && Input::expand(&self.inputs) != self.contexts {
+            return Err(Error::policy("its inputs and its contexts do not name the same columns"));
         }
         if self.scaler.shift.len() != self.d() || self.scaler.unit.len() != self.d() {
             return Err(Error::policy(format!(

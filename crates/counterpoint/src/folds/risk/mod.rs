@@ -104,7 +104,7 @@ impl Risk {
         let p = self.c.len();
         self.mean.scores(&theta[..p], &self.psi, &mut self.c);
         self.policy.std.apply(&theta[p..], &mut self.std, &mut self.std_slope);
-        self.typed.set(&self.c, self.k, &self.mean, self.layout.actions);
+        self.typed.set(&self.c, self.k, &self.mean, &self.std);
     }
 
     /// Number of entries of one gradient: C and the stds.
@@ -211,7 +211,9 @@ impl Partial {
     /// Adds the answer for other rows. Gradients follow the scale of the weights.
     pub(crate) fn merge(&mut self, other: &Partial, risk: &Risk) {
         if self.rows == 0 {
-            self.clone_from(other);
+            // not `clone_from`, which would allocate
+            self.grads.clone_from(&other.grads);
+            *self = Partial { grads: std::mem::take(&mut self.grads), ..*other };
             return;
         }
         self.rows += other.rows;

@@ -1,0 +1,128 @@
+//! `counterpoint certify`: deploy, keep, or invalid; and how every command tells a certificate.
+
+use crate::Done;
+use crate::ask::LogArgs;
+use crate::say;
+use clap::Args;
+use counterpoint::certify::{Certificate, Interval, Terms, Verdict, certify};
+use counterpoint::data::{Parts, write_text};
+use counterpoint::{Engine, Policy, Result};
+use owo_colors::OwoColorize;
+use std::path::{Path, PathBuf};
+
+/// What a policy has to show.
+#[derive(Args)]
+pub(crate) struct TermArgs {
+    /// How often an interval holds the truth.
+    #[arg(long, default_value_t = 0.95)]
+    confidence: f64,
+    /// Smallest n_eff/n on the valid part (nu).
+    #[arg(long, default_value_t = 0.01)]
+    min_effective_share: f64,
+    /// Fewest effective rows on the valid part.
+    #[arg(long, default_value_t = 50.0)]
+    min_effective_rows: f64,
+    /// Use the paper's own rule (Algorithm 2) instead of the paired test behind all gates.
+    #[arg(long)]
+    paper: bool,
+}
+
+impl TermArgs {
+    pub(crate) fn terms(&self, seed: u64) -> Terms {
+        let base = if self.paper { Terms::paper() } else { Terms::default() };
+        Terms {
+            confidence: self.confidence,
+            min_effective_share: self.min_effective_share,
+            min_effective_rows: self.min_effective_rows,
+            seed,
+            ..base
+        }
+    }
+}
+
+/// Decide whether a policy may be deployed: deploy, keep (the logging policy), or invalid (no decision).
+///
+/// The valid part says whether the test part can tell at all; then the policy is compared with the log on the test part, row
+/// by row. Do not certify a policy on rows it was trained on: give the split and the seed it was learned with.
+#[derive(Args)]
+#[command(
+    after_help = "Exit 0: deploy; 1: keep or invalid; 2: error.\n\nExample:\n  counterpoint certify policy.json log.parquet --action action --reward reward --propensity propensity --split split"
+)]
+pub(crate) struct Certify {
+    /// The policy file.
+    policy: PathBuf,
+    #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
+    terms: TermArgs,
+    /// Seed of the split, the one the policy was learned with, and of the bootstrap.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Threads; 0 means one a core.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Write the certificate to this file (JSON).
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Print one JSON object to stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Certify {
+    pub(crate) fn run(&self) -> Result<Done> {
+        let policy = Policy::load(&self.policy)?;
+        let log = self.log.read_for(&policy)?;
+        let parts = log.split(self.log.rule(self.seed))?;
+        let engine = Engine::new(self.threads)?;
+        let certificate = issue(&engine, &policy, &parts, &self.terms.terms(self.seed), self.output.as_deref())?;
+        tell(&certificate, &log.schema().outcome);
+        if self.json {
+            say::json(&serde_json::to_value(&certificate).unwrap_or_default());
+        }
+        Ok(Done::certified(&certificate))
+    }
+}
+
+/// Certifies a policy and writes the certificate, on the user's scale, where asked.
+pub(crate) fn issue(
+    engine: &Engine,
+    policy: &Policy,
+    parts: &Parts,
+    terms: &Terms,
+    output: Option<&Path>,
+) -> Result<Certificate> {
+    let certificate = certify(engine, policy, &parts.valid, &parts.test, terms)?.to_user(parts.test.schema().direction);
+    if let Some(path) = output {
+        let text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
+        write_text(path, &format!("{text}\n"))?;
+    }
+    Ok(certificate)
+}
+
+/// The certificate in words.
+pub(crate) fn tell(c: &Certificate, outcome: &str) {
+    let verdict = match c.verdict {
+        Verdict::Deploy => "DEPLOY".green().to_string(),
+        Verdict::Keep => "KEEP the logging policy".yellow().to_string(),
+        Verdict::Invalid => "INVALID: no decision".red().to_string(),
+    };
+    say::heading(format_args!("Certificate: {verdict}"));
+    for reason in &c.reasons {
+        say::line(format_args!("  {reason}"));
+    }
+    let row = |name: &str, i: &Interval| {
+        say::line(format_args!("  {name:<26} {:>10.4}   [{:.4}, {:.4}]", i.estimate, i.lower, i.upper));
+    };
+    row(&format!("{outcome} of the log"), &c.logged);
+    row(&format!("{outcome} of the policy"), &c.value);
+    row("difference (paired)", &c.difference);
+    say::line(format_args!(
+        "  one-sided p-value {:.2e}; {:.0} test rows, {:.0} effective ({:.1}%), mean weight {:.3}",
+        c.p_value,
+        c.test.rows,
+        c.test.effective,
+        100.0 * c.test.effective_share,
+        c.test.mean_weight.estimate
+    ));
+}

@@ -1,0 +1,23 @@
+//! `counterpoint completions`: what the shell needs to finish a command.
+
+use crate::{Done, Program};
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use counterpoint::Result;
+
+/// Print a completion script for a shell.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  counterpoint completions bash > ~/.local/share/bash-completion/completions/counterpoint"
+)]
+pub(crate) struct Completions {
+    /// bash, zsh, fish, elvish or powershell.
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(&self) -> Result<Done> {
+        clap_complete::generate(self.shell, &mut Program::command(), "counterpoint", &mut std::io::stdout());
+        Ok(Done::Yes)
+    }
+}

@@ -1,0 +1,71 @@
+//! `counterpoint describe`: what is in the log, and what it can support.
+
+use crate::Done;
+use crate::ask::LogArgs;
+use crate::say;
+use clap::Args;
+use counterpoint::{ColumnFacts, Result, describe};
+
+/// Say what a log holds, whether its propensities can be densities, and what policies it can support.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  counterpoint describe log.parquet --context x0,x1 --action action --reward reward --propensity propensity"
+)]
+pub(crate) struct Describe {
+    #[command(flatten)]
+    log: LogArgs,
+    /// Print one JSON object to stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Describe {
+    pub(crate) fn run(&self) -> Result<Done> {
+        let facts = describe(&self.log.read()?)?;
+        say::heading(format_args!("{} rows", facts.rows));
+        say::line(format_args!(
+            "  {:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+            "column", "mean", "std", "min", "1%", "median", "99%", "max"
+        ));
+        let row = |c: &ColumnFacts| {
+            let q = &c.quantiles;
+            say::line(format_args!(
+                "  {:<18} {:>10.4} {:>10.4} {:>10.4} {:>10.4} {:>10.4} {:>10.4} {:>10.4}",
+                c.name, c.mean, c.std, q[0], q[1], q[3], q[5], q[6]
+            ));
+        };
+        facts.contexts.iter().chain(&facts.actions).for_each(row);
+        row(&facts.outcome);
+        say::line(format_args!("  {:.1}% of outcomes are not zero", 100.0 * facts.nonzero));
+        say::heading("Propensities");
+        let p = &facts.propensity;
+        say::line(format_args!("  between {:.4} and {:.4}", p.range.0, p.range.1));
+        say::line(format_args!(
+            "  integrate to {:.3} ± {:.3} over the central range of actions (should be 1): {}",
+            p.ratio,
+            p.std_error,
+            if p.plausible { "plausible" } else { "NOT plausible" }
+        ));
+        say::heading("What the log can support: n_eff/n of normal policies around an action");
+        let shares: Vec<String> = facts.support[0].effective_share.iter().map(|(s, _)| format!("{s:>7}")).collect();
+        say::line(format_args!("  {:>22} {}", "std / logged std:", shares.join(" ")));
+        for s in &facts.support {
+            let cells: Vec<String> = s.effective_share.iter().map(|(_, e)| format!("{e:>7.3}")).collect();
+            let note =
+                s.smallest_std.map_or("no std passes the gate".into(), |v| format!("down to std {v} of the log's"));
+            say::line(format_args!(
+                "  action {:>9.3} ({:>3.0}%) {}   {note}",
+                s.action,
+                100.0 * s.level,
+                cells.join(" ")
+            ));
+        }
+        for w in &facts.warnings {
+            say::line(format_args!("\nwarning: {w}"));
+        }
+        if self.json {
+            say::json(&serde_json::to_value(&facts).unwrap_or_default());
+        }
+        Ok(Done::Yes)
+    }
+}

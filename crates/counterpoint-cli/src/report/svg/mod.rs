@@ -1,0 +1,174 @@
+//! Charts as SVG, written by hand: small, the same bytes for the same data, and nothing to load.
+//!
+//! A chart is a function from plain data to `Option<String>`: `None` where there is nothing to draw, so that a page can
+//! leave it out. Colours are classes of style.css, so that light, dark and print are decided in one place. A `<title>` in
+//! an element is its tooltip; script.js shows it at once, and without script the browser shows it after a moment.
+
+mod bars;
+mod forest;
+mod lines;
+mod scale;
+
+pub(crate) use bars::{Against, densities, gauge, weights};
+pub(crate) use forest::{Panel, Row, forest};
+pub(crate) use lines::{Line, Lines, lines};
+pub(crate) use scale::{Scale, padded, range};
+
+use super::words::escape;
+use std::fmt::Write;
+
+/// Width of a chart in its own units; the page scales it. Narrow, so that text stays legible on a telephone.
+pub(crate) const WIDTH: f64 = 420.0;
+
+/// Width of a chart inside a tile.
+pub(crate) const TILE: f64 = 300.0;
+
+/// What a chart is called and, for those who cannot see it, what it shows.
+#[derive(Clone, Copy)]
+pub(crate) struct Caption<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) description: &'a str,
+}
+
+/// Which point of a text lies at its coordinates.
+#[derive(Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A drawing under construction.
+pub(crate) struct Canvas {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Canvas {
+    pub(crate) fn new(width: f64, height: f64) -> Self {
+        Canvas { width, height, body: String::new() }
+    }
+
+    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        self.push(format_args!(
+            r#"<line class="{class}" x1="{}" y1="{}" x2="{}" y2="{}"/>"#,
+            place(from.0),
+            place(from.1),
+            place(to.0),
+            place(to.1)
+        ));
+    }
+
+    pub(crate) fn rect(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), tip: Option<&str>) {
+        let tip = tip.map(|t| format!("<title>{}</title>", escape(t))).unwrap_or_default();
+        self.push(format_args!(
+            r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}">{tip}</rect>"#,
+            place(corner.0),
+            place(corner.1),
+            place(size.0.max(0.0)),
+            place(size.1.max(0.0))
+        ));
+    }
+
+    pub(crate) fn circle(&mut self, class: &str, centre: (f64, f64), radius: f64) {
+        let (x, y) = (place(centre.0), place(centre.1));
+        self.push(format_args!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="{}"/>"#, place(radius)));
+    }
+
+    /// A line through the points, closed to an area if asked by the class's fill.
+    pub(crate) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
+        let mut d = String::new();
+        for (i, (x, y)) in points.iter().enumerate() {
+            let _ = write!(d, "{}{} {}", if i == 0 { 'M' } else { 'L' }, place(*x), place(*y));
+        }
+        if !d.is_empty() {
+            self.push(format_args!(r#"<path class="{class}" d="{d}"/>"#));
+        }
+    }
+
+    pub(crate) fn text(&mut self, class: &str, anchor: Anchor, at: (f64, f64), text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let (x, y, text) = (place(at.0), place(at.1), escape(text));
+        self.push(format_args!(r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>"#));
+    }
+
+    /// The drawing, named.
+    pub(crate) fn finish(self, caption: Caption<'_>) -> String {
+        format!(
+            "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" focusable=\"false\"><title>{}</title><desc>{}</desc>{}\n</svg>",
+            place(self.width),
+            place(self.height),
+            escape(caption.title),
+            escape(caption.description),
+            self.body
+        )
+    }
+
+    fn push(&mut self, element: std::fmt::Arguments<'_>) {
+        self.body.push('\n');
+        let _ = self.body.write_fmt(element);
+    }
+}
+
+/// A coordinate with at most one decimal: a tenth of a pixel is enough, and keeps the file small. The charts drop what is
+/// not finite before it comes here; should one slip through, it lands at 0 rather than break the drawing.
+fn place(x: f64) -> String {
+    let tenths = if x.is_finite() { (10.0 * x).round() as i64 } else { 0 };
+    match tenths % 10 {
+        0 => format!("{}", tenths / 10),
+        rest => format!("{}{}.{}", if tenths < 0 { "-" } else { "" }, tenths.abs() / 10, rest.abs()),
+    }
+}
+
+/// Where the data of a chart with two axes lie.
+pub(crate) struct Frame {
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) top: f64,
+    pub(crate) bottom: f64,
+}
+
+impl Frame {
+    /// The usual frame in a chart of this height.
+    pub(crate) fn of(height: f64) -> Self {
+        Frame { left: 50.0, right: WIDTH - 12.0, top: 26.0, bottom: height - 44.0 }
+    }
+
+    /// Both axes with ticks, grid and names; the data are drawn over them.
+    pub(crate) fn axes(&self, canvas: &mut Canvas, x: (&Scale, &str), y: (&Scale, &str)) {
+        for (v, label) in y.0.ticks(5) {
+            let at = y.0.at(v);
+            canvas.line("grid", (self.left, at), (self.right, at));
+            canvas.text("tick", Anchor::End, (self.left - 7.0, at + 4.0), &label);
+        }
+        self.bottom_axis(canvas, x.0, x.1);
+        canvas.text("axis-name", Anchor::Start, (4.0, 14.0), y.1);
+    }
+
+    /// The lower axis alone.
+    pub(crate) fn bottom_axis(&self, canvas: &mut Canvas, x: &Scale, name: &str) {
+        canvas.line("axis", (self.left, self.bottom), (self.right, self.bottom));
+        for (v, label) in x.ticks(6) {
+            let at = x.at(v);
+            canvas.line("axis", (at, self.bottom), (at, self.bottom + 5.0));
+            canvas.text("tick", Anchor::Middle, (at, self.bottom + 18.0), &label);
+        }
+        canvas.text("axis-name", Anchor::Middle, ((self.left + self.right) / 2.0, self.bottom + 36.0), name);
+    }
+
+    /// The names of the series at the upper right, each after a swatch of its class.
+    pub(crate) fn legend(&self, canvas: &mut Canvas, series: &[(&str, &str)]) {
+        let mut right = self.right;
+        for (class, name) in series.iter().rev() {
+            canvas.text("legend", Anchor::End, (right, 14.0), name);
+            right -= 7.0 * name.chars().count() as f64 + 10.0;
+            canvas.rect(&format!("swatch {class}"), (right - 6.0, 5.0), (10.0, 10.0), None);
+            right -= 20.0;
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The page's tables. A cell has its text and a key to sort by, so that the script need not read numbers back from words.
+
+use super::words::{self, count, fixed, percent};
+use super::{Better, Leaderboard, Report};
+use serde::Serialize;
+
+/// Headings and rows.
+#[derive(Serialize)]
+pub(crate) struct Table {
+    heads: Vec<Head>,
+    rows: Vec<TableRow>,
+}
+
+#[derive(Serialize)]
+struct Head {
+    name: String,
+    number: bool,
+}
+
+#[derive(Serialize)]
+struct TableRow {
+    chosen: bool,
+    cells: Vec<Cell>,
+}
+
+#[derive(Serialize)]
+struct Cell {
+    text: String,
+    key: String,
+    number: bool,
+}
+
+/// A number in words; its key is all of it.
+fn figure(value: Option<f64>, write: impl Fn(f64) -> String) -> Cell {
+    match value.filter(|v| v.is_finite()) {
+        Some(v) => Cell { text: write(v), key: format!("{v:?}"), number: true },
+        None => Cell { text: "\u{2013}".into(), key: String::new(), number: true },
+    }
+}
+
+fn text(value: &str, number: bool) -> Cell {
+    Cell { text: value.into(), key: value.into(), number }
+}
+
+fn heads(names: impl IntoIterator<Item = String>, row: Option<&TableRow>) -> Vec<Head> {
+    let numbers = row.map(|r| r.cells.iter().map(|c| c.number).collect::<Vec<_>>()).unwrap_or_default();
+    (0..).zip(names).map(|(i, name)| Head { name, number: numbers.get(i).copied().unwrap_or(false) }).collect()
+}
+
+/// Decimals that suit a whole column of standard errors.
+fn column_decimals(errors: impl Iterator<Item = f64>) -> usize {
+    words::decimals(errors.filter(|e| e.is_finite() && *e > 0.0).fold(f64::INFINITY, f64::min))
+}
+
+/// Every estimator side by side.
+pub(crate) fn estimators(r: &Report) -> Table {
+    let d = column_decimals(r.estimators.iter().map(|e| e.std_error));
+    let row = |e: &super::Estimated| TableRow {
+        chosen: false,
+        cells: vec![
+            text(&e.estimator, false),
+            figure(Some(e.interval.value), |v| fixed(v, d)),
+            figure(Some(e.interval.low), |v| fixed(v, d)),
+            figure(Some(e.interval.high), |v| fixed(v, d)),
+            figure(Some(e.std_error), |v| fixed(v, d)),
+            figure(e.effective_share, percent),
+            figure(e.mean_weight, |v| fixed(v, 3)),
+        ],
+    };
+    let rows: Vec<TableRow> = r.estimators.iter().map(row).collect();
+    let names = ["estimator", r.outcome.name.as_str(), "low", "high", "std error", "n_eff / n", "mean weight"];
+    Table { heads: heads(names.map(String::from), rows.first()), rows }
+}
+
+/// All recipes that were tried.
+pub(crate) fn leaderboard(l: &Leaderboard) -> Table {
+    let d = column_decimals(l.rows.iter().filter_map(|t| t.std_error));
+    let numeric = |i: usize| l.rows.iter().all(|t| t.settings.get(i).is_none_or(|s| s.parse::<f64>().is_ok()));
+    let row = |(i, t): (usize, &super::Tried)| {
+        let mut cells = vec![figure(Some((i + 1) as f64), count)];
+        for (j, _) in l.settings.iter().enumerate() {
+            cells.push(text(t.settings.get(j).map_or("", String::as_str), numeric(j)));
+        }
+        cells.push(figure(t.value, |v| fixed(v, d)));
+        cells.push(figure(t.std_error, |v| fixed(v, d)));
+        cells.push(figure(t.effective, count));
+        cells.push(figure(t.mean_weight, |v| fixed(v, 3)));
+        cells.push(text(&t.state, false));
+        TableRow { chosen: t.chosen, cells }
+    };
+    let rows: Vec<TableRow> = l.rows.iter().enumerate().map(row).collect();
+    let names = ["rank"].into_iter().map(String::from).chain(l.settings.iter().cloned());
+    let names = names.chain(["value", "std error", "n_eff", "mean weight", "state"].map(String::from));
+    Table { heads: heads(names, rows.first()), rows }
+}
+
+/// What the leaderboard is a list of.
+pub(crate) fn leaderboard_words(l: &Leaderboard, r: &Report) -> String {
+    let best = match r.outcome.better {
+        Better::Higher => "highest",
+        Better::Lower => "lowest",
+    };
+    format!(
+        "{} recipes, compared on the {} part by estimated {} ({best} first). The rows behind the verdict played no part in \
+         this choice.",
+        count(l.rows.len() as f64),
+        l.part,
+        r.outcome.name
+    )
+}

@@ -1,0 +1,173 @@
+//! `counterpoint select`: many recipes, and the one the log believes in.
+
+use crate::Done;
+use crate::ask::LogArgs;
+use crate::certify::{self, TermArgs};
+use crate::learn::tell_estimate;
+use crate::say;
+use clap::Args;
+use counterpoint::data::Journal;
+use counterpoint::{Engine, Entry, Estimator, Fit, Gate, Grid, Memory, Result, Selected, Step, evaluate, select};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Train many recipes on the train part, judge them on the valid part, keep the best, certify it on the test part.
+///
+/// Candidates whose estimate rests on too few effective rows, or whose weights do not average to one, are not eligible. A
+/// first round of short fits sends the better ones to a second round of full fits. Finished fits are written to a journal
+/// beside the output: after ctrl-C or a crash, --resume continues without repeating them and ends in the same policy.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  counterpoint select log.parquet --context x0,x1 --action action --reward reward \\\n      --propensity propensity --split split -o policy.json"
+)]
+pub(crate) struct Select {
+    #[command(flatten)]
+    log: LogArgs,
+    /// A built-in grid (default, paper-synthetic, paper-warfarin, paper-cocoa) or a grid file (TOML).
+    #[arg(long, default_value = "default")]
+    grid: String,
+    #[command(flatten)]
+    terms: TermArgs,
+    /// Cross-validation folds over train and valid instead of the valid part.
+    #[arg(long)]
+    folds: Option<usize>,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Threads; 0 means one a core. The result does not depend on it.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Policy file to write (JSON); the leaderboard goes to a file beside it.
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Continue an interrupted run from its journal.
+    #[arg(long)]
+    resume: bool,
+    /// Print one JSON object to stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Select {
+    pub(crate) fn run(&self) -> Result<Done> {
+        let mut grid = Grid::named_or_file(&self.grid)?;
+        grid.folds = self.folds.unwrap_or(grid.folds);
+        let engine = Engine::new(self.threads)?;
+        let log = self.log.read()?;
+        let parts = log.split(self.log.rule(self.seed))?;
+        let selected = with_journal(&self.output, self.resume, |memory| {
+            select(&engine, &parts, &grid, self.seed, Gate::default(), memory)
+        })?;
+        selected.policy.save(&self.output)?;
+        let user = |c: f64| log.schema().direction.to_user(c);
+        let board = leaderboard(&selected, user);
+        let file = beside(&self.output, "leaderboard.json");
+        counterpoint::data::write_text(&file, &format!("{board:#}\n"))?;
+        tell(&selected, &log.schema().outcome, user);
+        let valid = evaluate(&engine, &parts.valid, &selected.policy, &Estimator::SNIPS, None)?;
+        tell_estimate("valid part", &valid, &log.schema().outcome, user);
+        say::line("  (chosen on these rows, so a little too good to be true)");
+        let certified = self.output.with_extension("certificate.json");
+        let certificate =
+            certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed), Some(&certified))?;
+        certify::tell(&certificate, &log.schema().outcome);
+        say::line(format_args!("\nwrote {}, {} and {}", self.output.display(), certified.display(), file.display()));
+        if self.json {
+            say::json(&serde_json::json!({
+                "output": self.output.display().to_string(),
+                "leaderboard": board,
+                "certificate": certificate,
+                "valid": {"value": user(valid.cost), "std_error": valid.std_error, "logged": user(valid.logged_cost),
+                          "effective_share": valid.effective / valid.rows, "mean_weight": valid.mean_weight},
+            }));
+        }
+        Ok(Done::certified(&certificate))
+    }
+}
+
+/// Runs a selection with a journal beside the output; the journal goes when the work is done.
+pub(crate) fn with_journal(
+    output: &Path,
+    resume: bool,
+    work: impl FnOnce(&Memory) -> Result<Selected>,
+) -> Result<Selected> {
+    let path = beside(output, "journal");
+    let (journal, known) = if resume { Journal::resume::<Fit>(&path)? } else { (Journal::create(&path)?, Vec::new()) };
+    if !known.is_empty() {
+        say::line(format_args!("resuming: {} finished fits stand in {}", known.len(), path.display()));
+    }
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {bar:30} {pos}/{len} fits [{elapsed}, {eta} left]")
+    {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let record = |fit: &Fit, step: Step| {
+        journal.add(fit)?;
+        bar.set_length(step.of as u64);
+        bar.set_position(step.done as u64);
+        bar.set_message(format!("round {}", step.round));
+        Ok(())
+    };
+    let selected = work(&Memory { known, record: &record });
+    bar.finish_and_clear();
+    if selected.is_ok() {
+        let _ = std::fs::remove_file(&path);
+    }
+    selected
+}
+
+/// `policy.json` -> `policy.leaderboard.json`
+fn beside(output: &Path, ending: &str) -> PathBuf {
+    output.with_extension(ending)
+}
+
+/// The leaderboard for programs, on the user's scale.
+pub(crate) fn leaderboard(selected: &Selected, user: impl Fn(f64) -> f64) -> serde_json::Value {
+    let rows: Vec<_> = selected
+        .leaderboard
+        .iter()
+        .enumerate()
+        .map(|(rank, e)| {
+            serde_json::json!({
+                "rank": rank + 1, "candidate": e.candidate, "round": e.round, "value": e.cost.map(&user), "std_error": e.std_error,
+                "effective_share": e.effective_share, "mean_weight": e.mean_weight, "folds_passed": e.folds.0,
+                "folds": e.folds.1, "failure": e.failure, "recipe": e.recipe,
+            })
+        })
+        .collect();
+    serde_json::Value::Array(rows)
+}
+
+/// The head of the leaderboard for people.
+pub(crate) fn tell(selected: &Selected, outcome: &str, user: impl Fn(f64) -> f64) {
+    let refused = selected.leaderboard.iter().filter(|e| e.cost.is_none()).count();
+    say::heading(format_args!("Leaderboard ({} candidates, {refused} behind the gate)", selected.leaderboard.len()));
+    say::line(format_args!(
+        "  {:>4} {:>10} {:>10} {:>8} {:>11}  recipe",
+        "rank", outcome, "std error", "n_eff/n", "mean weight"
+    ));
+    for (rank, e) in selected.leaderboard.iter().take(8).enumerate() {
+        let value = e.cost.map_or("refused".into(), |c| format!("{:.4}", user(c)));
+        say::line(format_args!(
+            "  {:>4} {value:>10} {:>10.4} {:>8.3} {:>11.3}  {}",
+            rank + 1,
+            e.std_error,
+            e.effective_share,
+            e.mean_weight,
+            differences(e, &selected.leaderboard)
+        ));
+    }
+}
+
+/// The fields in which candidates differ.
+fn differences(entry: &Entry, all: &[Entry]) -> String {
+    let table = |e: &Entry| -> toml::Table { toml::from_str(&e.recipe.to_toml()).unwrap_or_default() };
+    let (mine, tables) = (table(entry), all.iter().map(table).collect::<Vec<_>>());
+    mine.iter()
+        .filter(|(field, value)| tables.iter().any(|t| t.get(*field) != Some(*value)))
+        .map(|(field, value)| format!("{field} {}", value.to_string().trim_matches('"')))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

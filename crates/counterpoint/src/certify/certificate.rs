@@ -1,0 +1,91 @@
+//! The certificate: a verdict, its reasons, and every figure behind it.
+
+use super::bound::Bound;
+use super::diagnose::Diagnostics;
+use super::interval::Interval;
+use super::terms::Terms;
+use crate::data::Outcome;
+use serde::{Deserialize, Serialize};
+
+/// What the test part says of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The policy costs less than the log: the whole interval of the difference lies below 0.
+    Deploy,
+    /// That has not been shown.
+    Keep,
+    /// The valid part says that the test part could not tell: no decision.
+    Invalid,
+}
+
+/// p-values of one policy among several, adjusted so that the chance of any false `deploy` stays below delta / 2.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Adjusted {
+    /// By Holm's rule.
+    pub holm: f64,
+    /// By the step-down max-T bootstrap; absent without replicates.
+    pub max_t: Option<f64>,
+    /// How many policies were tested together.
+    pub policies: usize,
+}
+
+/// A verdict on a policy with all it rests on. Values are costs; [`to_user`](Certificate::to_user) turns them.
+///
+/// A refusal is a certificate too, and is as worth keeping.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in words.
+    pub reasons: Vec<String>,
+    /// The scale of the values: costs, unless turned.
+    pub direction: Outcome,
+    /// The policy's cost by SNIPS on the test part.
+    pub value: Interval,
+    /// The log's own cost on the same rows.
+    pub logged: Interval,
+    /// The first minus the second, paired row by row.
+    pub difference: Interval,
+    /// One-sided p-value of "the policy costs at least as much as the log".
+    pub p_value: f64,
+    /// The same, adjusted for other policies tested on the same rows.
+    pub adjusted: Option<Adjusted>,
+    /// Bounds that hold without asymptotics, where they can be had.
+    pub bound: Option<Bound>,
+    /// The weights on the valid part: they decide whether the verdict counts.
+    pub valid: Diagnostics,
+    /// The weights on the test part: for information. Deciding on these would make errors more likely.
+    pub test: Diagnostics,
+    /// The terms.
+    pub terms: Terms,
+    /// A hash of the test rows, whatever their order: two certificates with the same one were given on the same rows.
+    pub fingerprint: String,
+}
+
+impl Certificate {
+    /// The same certificate with its values on the scale of the user's outcome.
+    ///
+    /// Turning a reward is a change of sign, so a gain is a positive difference. Bounds, being upper bounds of costs,
+    /// become lower bounds of rewards.
+    #[must_use]
+    pub fn to_user(&self, direction: Outcome) -> Self {
+        let mut turned = self.clone();
+        if direction != self.direction {
+            for i in [&mut turned.value, &mut turned.logged, &mut turned.difference] {
+                *i = i.to_user(Outcome::Reward);
+            }
+            if let Some(b) = &mut turned.bound {
+                (b.value, b.difference) = (-b.value, -b.difference);
+                b.cost_range = [-b.cost_range[1], -b.cost_range[0]];
+            }
+            turned.direction = direction;
+        }
+        turned
+    }
+
+    /// Whether the verdict is to deploy.
+    pub fn deploys(&self) -> bool {
+        self.verdict == Verdict::Deploy
+    }
+}

@@ -1,0 +1,218 @@
+//! May it be believed? The offline protocol, and the certificate a policy leaves the house with.
+//!
+//! [`certify`] asks whether a policy would have cost less than the log did, H0: L(pi) >= L(pi0), in two steps that read
+//! different rows. The VALID part says whether the TEST part can tell: enough effective rows, weights whose mean is near
+//! 1, enough rows behind the standard error. Then the test part is read, once: the difference D = SNIPS(pi) - mean(y), paired
+//! row by row, with a studentised bootstrap interval. The answer is `deploy`, `keep` or `invalid`, with its reasons.
+//!
+//! Why the gate must read other rows: weights that happen to miss the test rows make both n_eff and the estimate wrong
+//! together, so gating on the test rows selects for error. Why paired: the costs of the log are common to both sides,
+//! and most of their noise cancels. Why studentised: weighted costs are skewed.
+//!
+//! What cannot be seen from here: whether the policy was learned on these rows. The parts must not share rows (that is
+//! refused), and the test part must have been read by nobody else (that is the caller's word). For many policies on one
+//! test part use [`certify_many`]; for looking again and again, a [`Monitor`].
+
+mod bound;
+mod certificate;
+mod diagnose;
+mod interval;
+mod many;
+mod monitor;
+mod terms;
+
+pub use bound::Bound;
+pub use certificate::{Adjusted, Certificate, Verdict};
+pub use diagnose::{Diagnostics, QUANTILES};
+pub use interval::Interval;
+pub use many::{certify_many, certify_many_scored};
+pub use monitor::Monitor;
+pub use terms::{Adjust, Method, Mode, Terms};
+
+use crate::data::{Log, Outcome};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::estimate::LossModel;
+use crate::folds::{Moments, Scored, row_hash, score};
+use crate::policy::Policy;
+use diagnose::Part;
+use std::collections::HashSet;
+
+/// A difference smaller than this share of the costs' standard error is rounding: the policy is the log's own.
+const ROUNDING: f64 = 1e-9;
+
+/// Certifies a policy: `valid` says whether the question can be answered, `test` answers it.
+///
+/// ```
+/// use counterpoint::{Engine, Family, Log, Policy, SplitRule, certify::{Terms, Verdict, certify}};
+/// // uniform actions on (0, 3); actions near 1 cost least
+/// let n = 4000;
+/// let a: Vec<f64> = (0..n).map(|i| 3.0 * (i as f64 * 0.5698402910).fract()).collect();
+/// let cost = a.iter().map(|a| (a - 1.0).abs()).collect();
+/// let log = Log::builder().action("a", a).cost("y", cost).propensity("p", vec![1.0 / 3.0; n]).build()?;
+/// let parts = log.split(SplitRule::default())?;
+///
+/// let better = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[0.25])?;
+/// let c = certify(&Engine::single(), &better, &parts.valid, &parts.test, &Terms::default())?;
+/// assert_eq!(c.verdict, Verdict::Deploy);
+/// assert!(c.difference.upper < 0.0 && c.value.holds(0.25 * (2.0 / std::f64::consts::PI).sqrt()));
+///
+/// let far = Policy::constant(Family::Normal, &[], &["a"], &[3.3], &[0.1])?; // where the log has not been
+/// let c = certify(&Engine::single(), &far, &parts.valid, &parts.test, &Terms::default())?;
+/// assert_eq!(c.verdict, Verdict::Invalid);
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+pub fn certify(engine: &Engine, policy: &Policy, valid: &Log, test: &Log, terms: &Terms) -> Result<Certificate> {
+    terms.check()?;
+    check_parts(valid, test)?;
+    certify_scored(engine, &score(engine, valid, policy)?, &score(engine, test, policy)?, terms)
+}
+
+/// Certifies from rows that have been weighed already: the weights may come from any policy whatever.
+pub fn certify_scored(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) -> Result<Certificate> {
+    terms.check()?;
+    Ok(examine(engine, valid, test, terms)?.certificate)
+}
+
+/// The cost of a policy's mean action by a loss model, the weight of no row being asked.
+///
+/// Weights say what a stochastic policy would have cost; of its mean action alone, which no density covers, they say
+/// nothing. A model does, as far as it is right: the figure carries no interval.
+pub fn mean_action_cost(log: &Log, policy: &Policy, model: &LossModel) -> f64 {
+    let mut scorer = policy.scorer();
+    let (mut x, mut mu, mut slope) = (vec![0.0; policy.d()], vec![0.0; policy.q()], vec![0.0; policy.q()]);
+    let (mut total, mut n) = (0.0, 0.0);
+    for b in log.blocks() {
+        for i in 0..b.rows() {
+            b.context(i, &mut x);
+            scorer.mean(&x, &mut mu);
+            let eta = model.actions.function(&model.coefficients_at(&x), &mu, &mut slope) + model.intercept;
+            total += b.omega[i] * eta;
+            n += b.omega[i];
+        }
+    }
+    total / n
+}
+
+/// A certificate with what joint verdicts need: the observed statistic and its replicates.
+struct Judged {
+    certificate: Certificate,
+    observed: f64,
+    replicates: Vec<f64>,
+}
+
+/// Refuses parts that share rows, and a test part that holds a row twice.
+fn check_parts(valid: &Log, test: &Log) -> Result<()> {
+    let rows = |log: &Log| -> Vec<u64> {
+        log.blocks().iter().flat_map(|b| (0..b.rows()).map(|i| row_hash(b, i)).collect::<Vec<_>>()).collect()
+    };
+    let mut seen: HashSet<u64> = rows(valid).into_iter().collect();
+    let shared = rows(test).into_iter().filter(|h| !seen.insert(*h)).count();
+    if shared > 0 {
+        return Err(Error::data(format!("{shared} rows of the test part are also in the valid part, or twice in it"))
+            .hint("certify on rows that nothing was learned, chosen or gated on; Log::split gives such parts"));
+    }
+    Ok(())
+}
+
+fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) -> Result<Judged> {
+    let gate = Part::new(engine, valid, 0, terms)?;
+    let part = Part::new(engine, test, terms.replicates(), terms)?;
+    let refusals = refusals(&gate.diagnostics, terms);
+    let figure = |figure| interval::interval(&part.sums, figure, 0.0, terms);
+    let value = figure(Moments::value).0.shifted(part.centre);
+    let logged = figure(Moments::logged).0.shifted(part.centre);
+    let (mut difference, mut p_value) = figure(Moments::difference);
+    let mut reasons = Vec::new();
+    let own = difference.std_error <= ROUNDING * logged.std_error;
+    if own {
+        let estimate = difference.estimate;
+        difference = Interval { lower: estimate.min(0.0), upper: estimate.max(0.0), ..difference };
+        p_value = 1.0;
+        reasons.push("on these rows the policy is the log's own: every weight is the same".into());
+    }
+    let passes = match terms.mode {
+        Mode::Default => difference.upper < 0.0,
+        Mode::Paper => {
+            // the mean cost is the centre of the costs, so it stands at 0 here
+            p_value = figure(Moments::value).1;
+            value.upper < logged.estimate
+        }
+    };
+    let verdict = match (refusals.is_empty(), passes && !own) {
+        (false, _) => Verdict::Invalid,
+        (true, true) => Verdict::Deploy,
+        (true, false) => Verdict::Keep,
+    };
+    reasons.extend(refusals);
+    reasons.push(words(verdict, &value, &logged, &difference, terms));
+    let bound = bound::bound(test, valid, gate.largest_log_w, terms).map_err(|why| reasons.push(why.into())).ok();
+    let fingerprint = test.iter().fold(0u64, |f, b| f.wrapping_add(b.fingerprint));
+    let replicates = interval::studentised(&part.sums, Moments::difference, terms.replicates());
+    let certificate = Certificate {
+        verdict,
+        reasons,
+        direction: Outcome::Cost,
+        value,
+        logged,
+        difference,
+        p_value,
+        adjusted: None,
+        bound,
+        valid: gate.diagnostics,
+        test: part.diagnostics,
+        terms: terms.clone(),
+        fingerprint: format!("{fingerprint:016x}"),
+    };
+    let observed = if own { f64::INFINITY } else { difference.estimate / difference.std_error };
+    Ok(Judged { certificate, observed, replicates })
+}
+
+/// Why the valid part says that the test part cannot tell; empty if it can.
+fn refusals(d: &Diagnostics, terms: &Terms) -> Vec<String> {
+    let mut why = Vec::new();
+    let nu = terms.min_effective_share;
+    if terms.mode == Mode::Paper {
+        if d.effective_share <= nu {
+            why.push(format!("the effective share {:.4} of the valid rows is not above {nu}", d.effective_share));
+        }
+        return why;
+    }
+    let need = terms.min_effective_rows.max(nu * d.rows);
+    if d.effective < need {
+        why.push(format!("only {:.1} of {} valid rows are effective, {need} are needed", d.effective, d.rows));
+    }
+    let (mean, most) = (d.mean_weight.estimate, terms.max_mean_weight_error);
+    if (mean - 1.0).abs() > most {
+        why.push(format!(
+            "the mean weight on the valid rows is {mean:.3}, further than {most} from 1: the policy goes where the log \
+             has not been, or the propensities are not densities"
+        ));
+    }
+    if d.informative < terms.min_informative_rows {
+        why.push(format!(
+            "the standard error rests on {:.1} valid rows, {} are needed: a few rows with large costs and weights decide",
+            d.informative, terms.min_informative_rows
+        ));
+    }
+    why
+}
+
+fn words(verdict: Verdict, value: &Interval, logged: &Interval, d: &Interval, terms: &Terms) -> String {
+    let level = 100.0 * terms.confidence;
+    match (verdict, terms.mode) {
+        (Verdict::Invalid, _) => "so no decision is made; the figures are for information".into(),
+        (_, Mode::Paper) => {
+            let than = if verdict == Verdict::Deploy { "below" } else { "not below" };
+            format!("the upper end {:.6} of the policy's cost is {than} the log's {:.6}", value.upper, logged.estimate)
+        }
+        (Verdict::Deploy, _) => format!(
+            "at {level}% confidence the policy costs between {:.6} and {:.6} less than the log",
+            -d.upper, -d.lower
+        ),
+        (Verdict::Keep, _) => format!(
+            "at {level}% confidence the difference in cost lies between {:.6} and {:.6}: not shown to be below 0",
+            d.lower, d.upper
+        ),
+    }
+}

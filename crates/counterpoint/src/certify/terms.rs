@@ -1,0 +1,151 @@
+//! What a policy has to show before it may be deployed.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// How intervals are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The studentised Poisson bootstrap: quantiles of (T* - T) / se* take the place of the normal ones. The default,
+    /// because weighted costs are skewed, and a symmetric interval is then too short on one side.
+    #[default]
+    BootstrapT,
+    /// T +- z se, se from the influence function. No replicates: the fast path for large n_eff.
+    Normal,
+    /// Quantiles of T* themselves, as in the paper.
+    Percentile,
+}
+
+/// Whose rule decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The paired difference between policy and log, behind all gates.
+    #[default]
+    Default,
+    /// Algorithm 2 to the letter: n_eff / n > nu, then the upper end of a 100-fold percentile bootstrap of the
+    /// policy's cost against the mean cost of the log. Kept for comparison; it errs more often and finds less.
+    Paper,
+}
+
+/// How verdicts on several policies are kept honest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Adjust {
+    /// Step-down max-T over the joint replicates: uses how alike the policies are. Needs a bootstrap.
+    #[default]
+    MaxT,
+    /// Holm's step-down rule on single p-values: needs nothing.
+    Holm,
+}
+
+/// The terms of a certificate.
+///
+/// ```
+/// use counterpoint::certify::{Method, Terms};
+/// let terms: Terms = serde_json::from_str(r#"{"interval": "normal"}"#).unwrap();
+/// assert_eq!((terms.confidence, terms.min_effective_rows, terms.interval), (0.95, 50.0, Method::Normal));
+/// assert!(Terms { confidence: 1.5, ..terms }.check().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Terms {
+    /// 1 - delta: how often an interval holds the truth. The test is one-sided at delta / 2, that is, a policy passes
+    /// when the whole interval lies on its side.
+    pub confidence: f64,
+    /// Fewest effective rows on the valid part.
+    pub min_effective_rows: f64,
+    /// nu: smallest n_eff / n on the valid part.
+    pub min_effective_share: f64,
+    /// Largest |mean(w) - 1| on the valid part.
+    pub max_mean_weight_error: f64,
+    /// Fewest rows a standard error rests on, (sum psi^2)^2 / sum psi^4 on the valid part. Weights say nothing of costs
+    /// that are almost always 0 and sometimes huge; this does.
+    pub min_informative_rows: f64,
+    /// Replicates of the bootstrap.
+    pub bootstrap: usize,
+    /// How intervals are made.
+    pub interval: Method,
+    /// Whose rule decides.
+    pub mode: Mode,
+    /// How several policies are judged on one test part.
+    pub adjust: Adjust,
+    /// The smallest and the largest cost that can happen, if known: the finite-sample bound needs them.
+    pub cost_range: Option<[f64; 2]>,
+    /// The seed of the bootstrap.
+    pub seed: u64,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Terms {
+            confidence: 0.95,
+            min_effective_rows: 50.0,
+            min_effective_share: 0.01,
+            max_mean_weight_error: 0.1,
+            min_informative_rows: 20.0,
+            bootstrap: 1000,
+            interval: Method::BootstrapT,
+            mode: Mode::Default,
+            adjust: Adjust::MaxT,
+            cost_range: None,
+            seed: 0,
+        }
+    }
+}
+
+impl Terms {
+    /// The paper's own terms.
+    pub fn paper() -> Self {
+        Terms { mode: Mode::Paper, interval: Method::Percentile, bootstrap: 100, ..Terms::default() }
+    }
+
+    /// delta / 2: the probability left out on each side of an interval.
+    pub fn tail(&self) -> f64 {
+        0.5 * (1.0 - self.confidence)
+    }
+
+    /// How many replicates lie beyond each end of an interval, of B + 1 equally likely places.
+    pub(super) fn rank(&self) -> usize {
+        // a hair above, so that .025 * 1000 is not 24.999...
+        (self.tail() * (self.bootstrap + 1) as f64 + 1e-9) as usize
+    }
+
+    pub(super) fn replicates(&self) -> usize {
+        if self.interval == Method::Normal { 0 } else { self.bootstrap }
+    }
+
+    /// Refuses terms that cannot be met or mean nothing.
+    pub fn check(&self) -> Result<()> {
+        let field = |name: &str, what: String| Err(Error::recipe(&format!("certify.{name}"), what));
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            return field("confidence", format!("{} must lie between 0 and 1", self.confidence));
+        }
+        for (name, v) in [
+            ("min_effective_rows", self.min_effective_rows),
+            ("min_effective_share", self.min_effective_share),
+            ("max_mean_weight_error", self.max_mean_weight_error),
+            ("min_informative_rows", self.min_informative_rows),
+        ] {
+            if !(v.is_finite() && v >= 0.0) {
+                return field(name, format!("{v} must be a number >= 0"));
+            }
+        }
+        if self.interval != Method::Normal && self.rank() == 0 {
+            let least = (1.0 / self.tail()).ceil();
+            return field("bootstrap", format!("{} replicates are too few for this confidence", self.bootstrap))
+                .map_err(|e: Error| e.hint(format!("use at least {least}, or interval = \"normal\"")));
+        }
+        if self.mode == Mode::Paper && self.interval != Method::Percentile {
+            return field("interval", "the paper's rule is the percentile bootstrap".into())
+                .map_err(|e: Error| e.hint("start from Terms::paper()"));
+        }
+        if let Some([low, high]) = self.cost_range
+            && !(low.is_finite() && high.is_finite() && low < high)
+        {
+            return field("cost_range", format!("[{low}, {high}] is not a range"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! How a column of the user's file becomes numbers: as it is, or one 0/1 column a category.
+//!
+//! The encoding is decided once, where a log is first read, and travels with the log ([`Schema`](super::Schema)) and
+//! with the policy learned from it. New data is then read by the policy's own encoding: columns are found by name, a
+//! category is found by its word, and what the policy has never seen is refused instead of guessed at.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// More categories than this in one column are refused: each becomes a column of numbers.
+pub const MAX_LEVELS: usize = 200;
+
+/// One context column as the user has it.
+///
+/// ```text
+/// Number { hour }                      ->  hour
+/// Category { city, [Paris, Rome] }     ->  city=Paris, city=Rome   (1 where the row is of that city, else 0)
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Input {
+    /// A column of numbers, taken as it is.
+    Number {
+        /// The column.
+        name: String,
+    },
+    /// A column of words, one 0/1 column a level.
+    Category {
+        /// The column.
+        name: String,
+        /// The known words, sorted.
+        levels: Vec<String>,
+    },
+}
+
+impl Input {
+    /// The column in the user's file.
+    pub fn name(&self) -> &str {
+        match self {
+            Input::Number { name } | Input::Category { name, .. } => name,
+        }
+    }
+
+    /// Number of numeric columns it becomes.
+    pub fn width(&self) -> usize {
+        match self {
+            Input::Number { .. } => 1,
+            Input::Category { levels, .. } => levels.len(),
+        }
+    }
+
+    /// Names of the numeric columns of all inputs, in order.
+    ///
+    /// ```
+    /// use counterpoint::data::Input;
+    /// let city = Input::Category { name: "city".into(), levels: vec!["Paris".into(), "Rome".into()] };
+    /// assert_eq!(Input::expand(&[Input::Number { name: "hour".into() }, city]), ["hour", "city=Paris", "city=Rome"]);
+    /// ```
+    pub fn expand(inputs: &[Input]) -> Vec<String> {
+        let mut names = Vec::new();
+        for input in inputs {
+            match input {
+                Input::Number { name } => names.push(name.clone()),
+                Input::Category { name, levels } => names.extend(levels.iter().map(|l| format!("{name}={l}"))),
+            }
+        }
+        names
+    }
+
+    /// Columns of numbers under these names.
+    pub fn numbers<S: AsRef<str>>(names: &[S]) -> Vec<Input> {
+        names.iter().map(|n| Input::Number { name: n.as_ref().into() }).collect()
+    }
+
+    /// Refuses an encoding that no reader could have made: no levels, too many, unsorted, twice the same column.
+    pub fn check(inputs: &[Input]) -> Result<()> {
+        for (i, input) in inputs.iter().enumerate() {
+            let bad = |what: &str| Err(Error::policy(what).at(format!("input {:?}", input.name())));
+            if inputs[..i].iter().any(|other| other.name() == input.name()) {
+                return bad("the column is there twice");
+            }
+            if let Input::Category { levels, .. } = input {
+                if levels.is_empty() {
+                    return bad("the category has no levels");
+                }
+                if levels.len() > MAX_LEVELS {
+                    return bad("the category has too many levels");
+                }
+                if levels.windows(2).any(|w| w[0] >= w[1]) {
+                    return bad("the levels are not sorted, or one is there twice");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Words for an error: at most forty of them, quoted.
+pub(crate) fn list<S: AsRef<str>>(words: &[S]) -> String {
+    let shown: Vec<String> = words.iter().take(40).map(|w| format!("{:?}", w.as_ref())).collect();
+    match words.len() {
+        n if n > 40 => format!("{} and {} more", shown.join(", "), n - 40),
+        _ => shown.join(", "),
+    }
+}

@@ -1,0 +1,148 @@
+//! Arrays to numbers and words, with care: what has no one meaning as a number is refused by name of its type.
+//!
+//! A cell that cannot be read becomes NaN (a number) or `None` (a word); [`why`] says later, for the one row that is
+//! reported, what stood there. So that a bad row costs nothing while the others are read.
+
+use super::super::check::Reason;
+use crate::error::{Error, Result};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::buffer::ScalarBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Float64Type};
+
+/// The numbers of a column; what is missing or does not spell a number is NaN.
+pub(super) fn numbers(array: &ArrayRef) -> Result<ScalarBuffer<f64>> {
+    let array = plain(array)?;
+    match array.data_type() {
+        DataType::Utf8 => Ok(array
+            .as_string::<i32>()
+            .iter()
+            .map(|w| w.and_then(spells).unwrap_or(f64::NAN))
+            .collect::<Vec<_>>()
+            .into()),
+        DataType::Null => Ok(vec![f64::NAN; array.len()].into()),
+        DataType::Decimal128(_, scale) => {
+            let values = array.as_primitive::<Decimal128Type>();
+            let exact = |v: i128| v.unsigned_abs() < 1 << 53 && (0..=22).contains(scale);
+            let number = |i: usize| match values.value(i) {
+                _ if values.is_null(i) => f64::NAN,
+                v if exact(v) => v as f64 / 10f64.powi(i32::from(*scale)), // both exact: one rounding, as in reading text
+                _ => spells(&values.value_as_string(i)).unwrap_or(f64::NAN),
+            };
+            Ok((0..values.len()).map(number).collect::<Vec<_>>().into())
+        }
+        DataType::Decimal256(..) => {
+            let values = array.as_primitive::<Decimal256Type>();
+            let number = |i: usize| match values.is_null(i) {
+                true => f64::NAN,
+                false => spells(&values.value_as_string(i)).unwrap_or(f64::NAN),
+            };
+            Ok((0..values.len()).map(number).collect::<Vec<_>>().into())
+        }
+        _ => {
+            let floats = cast(&array, &DataType::Float64).map_err(|e| Error::data(e.to_string()))?;
+            let floats = floats.as_primitive::<Float64Type>();
+            match floats.null_count() {
+                0 => Ok(floats.values().clone()),
+                _ => Ok(floats.iter().map(|v| v.unwrap_or(f64::NAN)).collect::<Vec<_>>().into()),
+            }
+        }
+    }
+}
+
+/// The words of a column; whole numbers are written without a point, whatever their type.
+pub(super) fn words(array: &ArrayRef) -> Result<StringArray> {
+    let array = plain(array)?;
+    match array.data_type() {
+        DataType::Utf8 => Ok(array.as_string::<i32>().clone()),
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+            let floats = cast(&array, &DataType::Float64).map_err(|e| Error::data(e.to_string()))?;
+            Ok(floats.as_primitive::<Float64Type>().iter().map(|v| v.map(|v| v.to_string())).collect())
+        }
+        _ => {
+            let words = cast(&array, &DataType::Utf8).map_err(|e| Error::data(e.to_string()))?;
+            Ok(words.as_string::<i32>().clone())
+        }
+    }
+}
+
+/// Whether a column of this type holds words rather than numbers.
+pub(super) fn is_words(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_words(values),
+        _ => false,
+    }
+}
+
+/// Whether a column of a file without types holds words: some cell is filled, and none spells a number.
+pub(super) fn looks_like_words(array: &ArrayRef) -> bool {
+    let Some(cells) = array.as_string_opt::<i32>() else { return false };
+    let mut filled = cells.iter().flatten().filter(|w| !w.trim().is_empty()).peekable();
+    filled.peek().is_some() && filled.all(|w| spells(w).is_none())
+}
+
+/// A number as people and programs write it: surrounding space is no matter, true is 1 and false is 0.
+pub(in super::super) fn spells(text: &str) -> Option<f64> {
+    let text = text.trim();
+    match text {
+        _ if text.eq_ignore_ascii_case("true") => Some(1.0),
+        _ if text.eq_ignore_ascii_case("false") => Some(0.0),
+        _ => text.parse().ok(),
+    }
+}
+
+/// What stood in a cell that is NaN; `None` where it was the number NaN itself.
+pub(super) fn why(array: &ArrayRef, row: usize) -> Option<Reason> {
+    let array = plain(&array.slice(row, 1)).ok()?;
+    if array.is_null(0) || array.data_type() == &DataType::Null {
+        return Some(Reason::new("the value is missing"));
+    }
+    let word = array.as_string_opt::<i32>()?.value(0);
+    match word.trim() {
+        "" => Some(Reason::new("the value is missing")),
+        w if spells(w).is_some() => None,
+        w => Some(Reason {
+            what: format!("{w:?} is not a number"),
+            hint: Some(
+                "numbers are written like 1.5 or 2e-3; --categorical NAME reads a context as words, \
+                 --drop-invalid skips and counts such rows"
+                    .into(),
+            ),
+        }),
+    }
+}
+
+/// The first cell that is there and does not spell a number.
+pub(super) fn misspelt(array: &ArrayRef, numbers: &[f64]) -> Option<(usize, Reason)> {
+    let strange = (0..numbers.len()).filter(|&i| numbers[i].is_nan());
+    strange.filter_map(|i| why(array, i).map(|r| (i, r))).find(|(_, r)| r.hint.is_some())
+}
+
+/// Unpacks dictionaries and the kinds of text; refuses what is neither number nor word.
+fn plain(array: &ArrayRef) -> Result<ArrayRef> {
+    let refuse =
+        |what: &str, hint: &str| Err(Error::data(format!("it holds {what}, which are not numbers")).hint(hint));
+    let to = match array.data_type() {
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) => {
+            return refuse(
+                "dates or times",
+                "write a number in its place, such as the hour of the day or days since a start",
+            );
+        }
+        DataType::Duration(_) | DataType::Interval(_) => {
+            return refuse("durations", "write them as a number, such as seconds");
+        }
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            return refuse("bytes", "write the column as numbers or as text");
+        }
+        kind if kind.is_nested() && !matches!(kind, DataType::Dictionary(..)) => {
+            return refuse("lists or records", "write each of their entries as a column of its own");
+        }
+        DataType::Dictionary(_, values) if is_words(values) => DataType::Utf8,
+        DataType::Dictionary(_, values) => return plain(&cast(array, values).map_err(|e| Error::data(e.to_string()))?),
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        _ => return Ok(array.clone()),
+    };
+    cast(array, &to).map_err(|e| Error::data(e.to_string()))
+}

@@ -1,0 +1,231 @@
+//! From files to a log, batch by batch: a log larger than its decoded columns never exists.
+//!
+//! [`read_log`] decodes a few thousand rows of the columns that have a role, checks them, appends them to the log's
+//! blocks, and forgets them. [`read_contexts`] does the same for rows that have contexts only, by the encoding of a
+//! policy, and hands them on instead of keeping them. Order is that of the files' paths, and rows are numbered within
+//! their file in every message.
+
+mod cells;
+mod contexts;
+mod csv;
+pub(super) mod find;
+mod open;
+
+pub(super) use cells::spells;
+pub use contexts::{ContextBatch, ContextReader, read_contexts};
+
+use super::check::{Chunk, Context, Reason, Values};
+use super::input::Input;
+use super::log::{Log, Outcome};
+use super::rows::{Layout, Rows};
+use super::table::{Column, Table};
+use crate::error::{Error, Result};
+use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::buffer::ScalarBuffer;
+use find::find;
+use open::{Batch, Pieces};
+use std::path::Path;
+
+/// Which column of a table plays which part in a log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Roles {
+    /// Contexts.
+    pub contexts: Vec<String>,
+    /// Actions.
+    pub actions: Vec<String>,
+    /// The outcome and its direction.
+    pub outcome: Option<(String, Outcome)>,
+    /// The logging density.
+    pub propensity: String,
+    /// Row weights.
+    pub weight: Option<String>,
+    /// train / valid / test.
+    pub split: Option<String>,
+}
+
+/// How rows are read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadOptions {
+    /// Skip and count rows with an unusable value ([`Log::dropped`]) instead of refusing the log.
+    pub drop_invalid: bool,
+    /// Contexts to read as categories though they are written as numbers.
+    pub categorical: Vec<String>,
+    /// The encoding of a policy ([`Policy::encoding`](crate::Policy::encoding)): its columns are the contexts, in its
+    /// order, and a category it does not know is a bad value. Without it, columns of words become categories.
+    pub inputs: Option<Vec<Input>>,
+}
+
+/// Reads a log from files, directories (hive-partitioned ones included) and patterns.
+///
+/// ```no_run
+/// use counterpoint::data::{Outcome, ReadOptions, Roles, read_log};
+/// let roles = Roles {
+///     contexts: vec!["hour".into(), "city".into()],
+///     actions: vec!["bid".into()],
+///     outcome: Some(("sales".into(), Outcome::Reward)),
+///     propensity: "density".into(),
+///     ..Roles::default()
+/// };
+/// let log = read_log(&["logs/day=*/*.parquet"], &roles, &ReadOptions::default())?;
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+pub fn read_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) -> Result<Log> {
+    let files = Pieces::new(find(paths)?);
+    let known = options.inputs.as_ref();
+    let contexts: Vec<&str> = match known {
+        Some(inputs) => inputs.iter().map(Input::name).collect(),
+        None => roles.contexts.iter().map(String::as_str).collect(),
+    };
+    if let Some(stray) = options.categorical.iter().find(|c| !contexts.contains(&c.as_str())) {
+        return Err(Error::data("it is named as categorical and is not a context").at(format!("column {stray:?}")));
+    }
+    let (outcome, direction) = roles.outcome.clone().unwrap_or((String::new(), Outcome::Cost));
+    let mut layout = Layout {
+        contexts: contexts.iter().map(|n| Context::number(n)).collect(),
+        actions: roles.actions.clone(),
+        outcome,
+        direction,
+        propensity: roles.propensity.clone(),
+        weight: roles.weight.clone(),
+        split: roles.split.clone(),
+    };
+    Rows::new(layout.clone(), false)?; // the roles must make sense before any file is read
+    let columns = layout.columns();
+    let mut log: Option<Rows> = None;
+    for (index, piece) in files.pieces.iter().enumerate() {
+        let name = piece.name();
+        let mut before = 0;
+        let batches = files.open(index, &unique(&columns)).map_err(|e| piece.blame(e))?;
+        let typed = batches.typed;
+        for batch in batches {
+            let batch = batch.map_err(|e| piece.blame(e))?;
+            let batch = Batch { rows: batch.rows, columns: spread(&batch, &columns) };
+            if log.is_none() {
+                layout.contexts = match known {
+                    Some(inputs) => inputs.iter().map(Context::of).collect(),
+                    None => contexts_of(&contexts, &batch, typed, &options.categorical),
+                };
+                log = Some(Rows::new(layout.clone(), options.drop_invalid)?);
+            }
+            let Some(rows) = &mut log else { continue };
+            let words = |c: usize| {
+                layout.contexts.get(c).map_or(c + 1 == columns.len() && layout.split.is_some(), |x| x.levels.is_some())
+            };
+            let decoded = decode(&batch, &columns, words).map_err(|e| piece.blame(e))?;
+            let why = |c: usize, row: usize| -> Option<Reason> { cells::why(&batch.columns[c], row) };
+            let values = decoded.iter().map(Decoded::values).collect();
+            rows.add(&Chunk { rows: batch.rows, columns: values, file: Some(&name), before, why: &why })?;
+            before += batch.rows;
+        }
+    }
+    let place = || paths.iter().map(|p| p.as_ref().display().to_string()).collect::<Vec<_>>().join(", ");
+    match log {
+        Some(rows) => rows.finish().map_err(|e| e.at(place())),
+        None => Err(Error::data("the log has no rows").at(place())),
+    }
+}
+
+/// The columns of the first file, those its folders give last.
+pub fn columns<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<String>> {
+    Pieces::new(find(paths)?).columns()
+}
+
+impl Table {
+    /// Reads the named columns of a file, a directory or a pattern. For logs, [`read_log`] needs less memory and says
+    /// more about bad rows.
+    pub fn read(path: impl AsRef<Path>, names: &[String]) -> Result<Self> {
+        let files = Pieces::new(find(&[path.as_ref()])?);
+        let mut table = Table::default();
+        for (index, piece) in files.pieces.iter().enumerate() {
+            let batches = files.open(index, &unique(names)).map_err(|e| piece.blame(e))?;
+            let typed = batches.typed;
+            for batch in batches {
+                let batch = batch.map_err(|e| piece.blame(e))?;
+                append(&mut table, &batch, &unique(names), typed).map_err(|e| piece.blame(e))?;
+            }
+        }
+        Ok(table)
+    }
+}
+
+fn append(table: &mut Table, batch: &Batch, names: &[&str], typed: bool) -> Result<()> {
+    for (name, array) in names.iter().zip(&batch.columns) {
+        let place = |e: Error| e.at(format!("column {name:?}"));
+        let at = table.columns.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
+            let words = if typed { cells::is_words(array.data_type()) } else { cells::looks_like_words(array) };
+            let empty = if words { Column::Words(Vec::new()) } else { Column::Numbers(Vec::new()) };
+            table.columns.push((name.to_string(), empty));
+            table.columns.len() - 1
+        });
+        match &mut table.columns[at].1 {
+            Column::Words(to) => {
+                to.extend(cells::words(array).map_err(place)?.iter().map(|w| w.unwrap_or_default().to_string()));
+            }
+            Column::Numbers(to) => {
+                let numbers = cells::numbers(array).map_err(place)?;
+                if let Some((i, reason)) = cells::misspelt(array, &numbers) {
+                    return Err(Error::data(reason.what).at(format!("row {}, column {name:?}", to.len() + i + 1)));
+                }
+                to.extend_from_slice(&numbers);
+            }
+            Column::Integers(_) => {} // never made above
+        }
+    }
+    Ok(())
+}
+
+/// Each name once, in order.
+fn unique<S: AsRef<str>>(names: &[S]) -> Vec<&str> {
+    let mut once: Vec<&str> = Vec::new();
+    for name in names.iter().map(AsRef::as_ref) {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}
+
+/// The columns of a batch of unique columns, one for each name.
+fn spread(batch: &Batch, names: &[String]) -> Vec<ArrayRef> {
+    let once = unique(names);
+    names.iter().filter_map(|n| once.iter().position(|o| o == n)).map(|i| batch.columns[i].clone()).collect()
+}
+
+/// Numbers or categories: by the type of a column, or, in a file without types, by the cells of the first batch.
+fn contexts_of(names: &[&str], batch: &Batch, typed: bool, categorical: &[String]) -> Vec<Context> {
+    let words = |array: &ArrayRef| match typed || array.as_any().downcast_ref::<StringArray>().is_none() {
+        true => cells::is_words(array.data_type()),
+        false => cells::looks_like_words(array),
+    };
+    let context = |(name, array): (&&str, &ArrayRef)| match categorical.iter().any(|c| c == name) || words(array) {
+        true => Context::category(name),
+        false => Context::number(name),
+    };
+    names.iter().zip(&batch.columns).map(context).collect()
+}
+
+/// A column after decoding.
+enum Decoded {
+    Numbers(ScalarBuffer<f64>),
+    Words(StringArray),
+}
+
+impl Decoded {
+    fn values(&self) -> Values<'_> {
+        match self {
+            Decoded::Numbers(v) => Values::Numbers(v),
+            Decoded::Words(w) => Values::Words(w.iter().map(|w| w.filter(|w| !w.is_empty())).collect()),
+        }
+    }
+}
+
+fn decode(batch: &Batch, names: &[String], words: impl Fn(usize) -> bool) -> Result<Vec<Decoded>> {
+    let column = |(c, array): (usize, &ArrayRef)| {
+        let decoded = match words(c) {
+            true => cells::words(array).map(Decoded::Words),
+            false => cells::numbers(array).map(Decoded::Numbers),
+        };
+        decoded.map_err(|e| e.at(format!("column {:?}", names[c])))
+    };
+    batch.columns.iter().enumerate().map(column).collect()
+}

@@ -1,0 +1,227 @@
+//! One file as a stream of batches: only the wanted columns are decoded, in the order they were asked for.
+
+use super::super::input::list;
+use super::cells::spells;
+use super::csv;
+use super::find::{Kind, Piece};
+use crate::error::{Error, Result};
+use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Rows decoded at a time.
+const BATCH: usize = 16_384;
+
+/// Some rows of the wanted columns.
+pub(super) struct Batch {
+    pub(super) rows: usize,
+    pub(super) columns: Vec<ArrayRef>,
+}
+
+/// The batches of a file.
+pub(super) struct Batches {
+    from: Box<dyn Iterator<Item = Result<Batch>> + Send>,
+    /// Where each wanted column comes from.
+    sources: Vec<Source>,
+    /// Whether the format has types; CSV has none.
+    pub(super) typed: bool,
+}
+
+#[derive(Clone)]
+enum Source {
+    File(usize),
+    Folder(Option<String>, Column),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Column {
+    Numbers,
+    Words,
+}
+
+/// The files of a log, opened one after the other.
+pub(super) struct Pieces {
+    pub(super) pieces: Vec<Piece>,
+    /// What the folders' columns hold: numbers where every value of every file spells one.
+    kinds: Vec<Column>,
+}
+
+impl Pieces {
+    pub(super) fn new(pieces: Vec<Piece>) -> Self {
+        let keys = pieces.first().map_or(0, |p| p.keys.len());
+        let number = |p: &Piece, k: usize| p.keys[k].1.as_ref().is_none_or(|v| spells(v).is_some());
+        let kind = |k| if pieces.iter().all(|p| number(p, k)) { Column::Numbers } else { Column::Words };
+        Pieces { kinds: (0..keys).map(kind).collect(), pieces }
+    }
+
+    /// Opens a file for the named columns.
+    pub(super) fn open(&self, index: usize, names: &[&str]) -> Result<Batches> {
+        let piece = &self.pieces[index];
+        let folder = |name: &str| piece.keys.iter().position(|(k, _)| k == name);
+        let own: Vec<&str> = names.iter().copied().filter(|n| folder(n).is_none()).collect();
+        let file = open(piece)?;
+        if let Some((key, _)) =
+            piece.keys.iter().find(|(k, _)| names.contains(&k.as_str()) && file.header().contains(k))
+        {
+            return Err(Error::data(format!("column {key:?} is both in the file and in the name of its folder"))
+                .hint("rename one of the two"));
+        }
+        let typed = file.typed();
+        let mut next = 0;
+        let sources = names.iter().map(|n| match folder(n) {
+            Some(k) => Source::Folder(piece.keys[k].1.clone(), self.kinds[k]),
+            None => {
+                next += 1;
+                Source::File(next - 1)
+            }
+        });
+        let sources = sources.collect();
+        let also: Vec<&str> = piece.keys.iter().map(|(k, _)| k.as_str()).collect();
+        let from = file.choose(&own).map_err(|e| match (e.remedy(), also.is_empty()) {
+            (Some(hint), false) => {
+                let hint = format!("{hint}; of its folders: {}", list(&also));
+                e.hint(hint)
+            }
+            _ => e,
+        })?;
+        Ok(Batches { from, sources, typed })
+    }
+
+    /// All columns of the first file, those of its folders last.
+    pub(super) fn columns(&self) -> Result<Vec<String>> {
+        let Some(piece) = self.pieces.first() else { return Ok(Vec::new()) };
+        let mut names = open(piece).map_err(|e| piece.blame(e))?.header();
+        names.extend(piece.keys.iter().map(|(k, _)| k.clone()));
+        Ok(names)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<Batch>;
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = match self.from.next()? {
+            Ok(batch) => batch,
+            Err(e) => return Some(Err(e)),
+        };
+        let rows = batch.rows;
+        let column = |source: &Source| match source {
+            Source::File(i) => batch.columns[*i].clone(),
+            Source::Folder(value, Column::Numbers) => {
+                let number = value.as_deref().and_then(spells);
+                Arc::new(Float64Array::from(vec![number; rows])) as ArrayRef
+            }
+            Source::Folder(value, Column::Words) => {
+                Arc::new(StringArray::from(vec![value.as_deref(); rows])) as ArrayRef
+            }
+        };
+        Some(Ok(Batch { rows, columns: self.sources.iter().map(column).collect() }))
+    }
+}
+
+/// A file whose columns are known and not yet chosen.
+enum Opened {
+    Parquet(Box<ParquetRecordBatchReaderBuilder<File>>),
+    Csv(csv::Cells),
+    Arrow(PathBuf, Vec<String>),
+}
+
+fn open(piece: &Piece) -> Result<Opened> {
+    let path = &piece.path;
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    if file.metadata().map_err(|e| Error::io(path, e))?.len() == 0 {
+        return Err(Error::data("the file is empty (0 bytes)").hint("remove it, or write it again"));
+    }
+    match Kind::of(path)? {
+        Kind::Parquet => Ok(Opened::Parquet(Box::new(ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken)?))),
+        Kind::Csv => Ok(Opened::Csv(csv::open(Box::new(file))?)),
+        Kind::CsvGz => {
+            let text: Box<dyn Read + Send> = Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(file)));
+            Ok(Opened::Csv(csv::open(text)?))
+        }
+        Kind::Arrow => {
+            let reader = arrow::ipc::reader::FileReader::try_new(BufReader::new(file), None).map_err(|e| {
+                broken(e).hint("is the file complete? A stream of Arrow messages must be written as an Arrow file")
+            })?;
+            Ok(Opened::Arrow(path.clone(), reader.schema().fields().iter().map(|f| f.name().clone()).collect()))
+        }
+    }
+}
+
+impl Opened {
+    fn header(&self) -> Vec<String> {
+        match self {
+            Opened::Parquet(b) => b.schema().fields().iter().map(|f| f.name().clone()).collect(),
+            Opened::Csv(c) => c.header().to_vec(),
+            Opened::Arrow(_, header) => header.clone(),
+        }
+    }
+
+    fn typed(&self) -> bool {
+        !matches!(self, Opened::Csv(_))
+    }
+
+    fn choose(self, names: &[&str]) -> Result<Box<dyn Iterator<Item = Result<Batch>> + Send>> {
+        let header = self.header();
+        let chosen = || wanted(&header, names).map_err(|e| e.hint(columns_hint(&header, names)));
+        match self {
+            Opened::Csv(cells) => Ok(Box::new(cells.choose(names)?)),
+            Opened::Parquet(builder) => {
+                let chosen = chosen()?;
+                let mask = ProjectionMask::roots(builder.parquet_schema(), chosen.clone());
+                let reader = builder.with_projection(mask).with_batch_size(BATCH).build().map_err(broken)?;
+                Ok(Box::new(reader.map(move |b| Ok(in_order(&b.map_err(broken)?, &chosen)))))
+            }
+            Opened::Arrow(path, _) => {
+                let chosen = chosen()?;
+                let mut sorted = chosen.clone();
+                sorted.sort_unstable();
+                let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
+                let reader =
+                    arrow::ipc::reader::FileReader::try_new(BufReader::new(file), Some(sorted)).map_err(broken)?;
+                Ok(Box::new(reader.map(move |b| Ok(in_order(&b.map_err(broken)?, &chosen)))))
+            }
+        }
+    }
+}
+
+/// The columns of a batch, which has them in the order of the file, in the order they were asked for.
+fn in_order(batch: &RecordBatch, chosen: &[usize]) -> Batch {
+    let rank = |i: &usize| chosen.iter().filter(|j| *j < i).count();
+    Batch { rows: batch.num_rows(), columns: chosen.iter().map(|i| batch.column(rank(i)).clone()).collect() }
+}
+
+/// Where the names stand in a header; a name that is missing or there twice is refused.
+pub(super) fn wanted(header: &[String], names: &[&str]) -> Result<Vec<usize>> {
+    let mut found = Vec::new();
+    for name in names {
+        let mut places = (0..header.len()).filter(|&i| header[i] == *name);
+        let place = places.next().ok_or_else(|| Error::data(format!("there is no column {name:?}")))?;
+        if places.next().is_some() {
+            return Err(Error::data(format!("there are two columns {name:?}")));
+        }
+        found.push(place);
+    }
+    Ok(found)
+}
+
+/// The columns there are, and the one that was perhaps meant.
+pub(super) fn columns_hint(header: &[String], names: &[&str]) -> String {
+    let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
+    let missing = names.iter().find(|n| !header.iter().any(|h| h == *n));
+    let twice = names.iter().find(|n| header.iter().filter(|h| h == *n).count() > 1);
+    let near = missing.and_then(|n| header.iter().find(|h| same(h, n)));
+    let all = list(header);
+    match (twice, near) {
+        (Some(_), _) if missing.is_none() => format!("rename one of them; the columns are: {all}"),
+        (_, Some(near)) => format!("did you mean {near:?}? the columns are: {all}"),
+        _ => format!("the columns are: {all}"),
+    }
+}
+
+pub(super) fn broken(e: impl std::fmt::Display) -> Error {
+    Error::data(e.to_string()).hint("is the file complete, and of the format its name says?")
+}

@@ -1,0 +1,206 @@
+//! From columns to blocks: checked rows are appended to blocks of [`BLOCK_ROWS`], and nothing else is kept, so that a
+//! log of any size is read with one chunk beside it.
+//!
+//! Categories are kept as numbers of their words until the end, when all words are known and sorted; only then do they
+//! become 0/1 columns. One pass over the files is enough.
+
+use super::check::{Checker, Chunk, Context, Range, Values};
+use super::input::Input;
+use super::log::{BLOCK_ROWS, Block, Log, Outcome, Schema};
+use super::split::Part;
+use crate::error::{Error, Result};
+
+/// The columns of a log before its categories are known.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) contexts: Vec<Context>,
+    pub(super) actions: Vec<String>,
+    pub(super) outcome: String,
+    pub(super) direction: Outcome,
+    pub(super) propensity: String,
+    pub(super) weight: Option<String>,
+    pub(super) split: Option<String>,
+}
+
+impl Layout {
+    /// Names of the columns in the order of a chunk.
+    pub(super) fn columns(&self) -> Vec<String> {
+        let contexts = self.contexts.iter().map(|c| &c.name);
+        let rest = self.actions.iter().chain([&self.outcome, &self.propensity]).chain(&self.weight).chain(&self.split);
+        contexts.chain(rest).cloned().collect()
+    }
+}
+
+/// Collects chunks whose columns are the contexts, the actions, the outcome, the propensity, then weight and split
+/// where the layout has them.
+pub(super) struct Rows {
+    layout: Layout,
+    checker: Checker,
+    blocks: Vec<Block>,
+    parts: Vec<Part>,
+    seen: u64,
+}
+
+impl Rows {
+    pub(super) fn new(layout: Layout, drop_invalid: bool) -> Result<Self> {
+        let missing = |what: &str| Error::data(format!("the log has no {what} column"));
+        if layout.outcome.is_empty() {
+            return Err(missing("reward or cost"));
+        }
+        if layout.propensity.is_empty() {
+            let what = "a propensity is the density with which the logging policy chose the action";
+            return Err(missing("propensity").hint(what));
+        }
+        if layout.actions.is_empty() {
+            return Err(missing("action"));
+        }
+        let contexts = layout.contexts.iter().map(|c| &c.name);
+        once_each(contexts.chain(&layout.actions).chain([&layout.outcome, &layout.propensity]).chain(&layout.weight))?;
+        let free = layout.actions.iter().chain([&layout.outcome]).map(|n| (n.clone(), Range::Any));
+        let propensity = [(layout.propensity.clone(), Range::Positive)];
+        let weight = layout.weight.iter().map(|n| (n.clone(), Range::NotNegative));
+        let split = layout.split.iter().map(|n| (n.clone(), Range::Any));
+        let others = free.chain(propensity).chain(weight).chain(split).collect();
+        let checker = Checker::new(layout.contexts.clone(), others, drop_invalid);
+        Ok(Rows { layout, checker, blocks: Vec::new(), parts: Vec::new(), seen: 0 })
+    }
+
+    /// Checks and appends the rows of a chunk.
+    pub(super) fn add(&mut self, chunk: &Chunk) -> Result<()> {
+        self.checker.check(chunk)?;
+        let (d, q) = (self.layout.contexts.len(), self.layout.actions.len());
+        let mut at = 0;
+        while at < chunk.rows {
+            if self.checker.bad[at] {
+                at += 1;
+                continue;
+            }
+            if self.blocks.last().is_none_or(|b| b.rows() == BLOCK_ROWS) {
+                self.blocks.push(Block::with_room(d, q, BLOCK_ROWS.min(chunk.rows)));
+            }
+            let room = BLOCK_ROWS - self.blocks.last().map_or(0, Block::rows);
+            let run = self.checker.bad[at..].iter().take(room).take_while(|b| !**b).count();
+            self.append(chunk, at, run)?;
+            at += run;
+        }
+        self.seen += chunk.rows as u64;
+        Ok(())
+    }
+
+    /// Appends `run` good rows from row `at` on to the last block, which has room for them.
+    fn append(&mut self, chunk: &Chunk, at: usize, run: usize) -> Result<()> {
+        let (d, q) = (self.layout.contexts.len(), self.layout.actions.len());
+        let Some(block) = self.blocks.last_mut() else { return Ok(()) };
+        let rows = at..at + run;
+        let first = self.seen + at as u64;
+        block.ids.extend(first..first + run as u64);
+        for (c, values) in chunk.columns.iter().enumerate() {
+            match values {
+                Values::Numbers(v) => {
+                    let v = &v[rows.clone()];
+                    match c {
+                        _ if c < d => block.x[c].extend_from_slice(v),
+                        _ if c < d + q => block.a[c - d].extend_from_slice(v),
+                        _ if c == d + q => {
+                            let sign = self.layout.direction.to_user(1.0);
+                            block.y.extend(v.iter().map(|y| sign * y));
+                        }
+                        _ if c == d + q + 1 => block.log_p.extend(v.iter().map(|p| p.ln())),
+                        _ => block.omega.extend_from_slice(v),
+                    }
+                }
+                Values::Words(_) if c < d => self.checker.encode(chunk, c, rows.clone(), &mut block.x[c])?,
+                Values::Words(w) => self.parts.extend(w[rows.clone()].iter().flatten().flat_map(|w| w.parse::<Part>())),
+                Values::Parts(p) => self.parts.extend_from_slice(&p[rows.clone()]),
+            }
+        }
+        if self.layout.weight.is_none() {
+            block.omega.resize(block.y.len(), 1.0);
+        }
+        Ok(())
+    }
+
+    /// The log: categories become 0/1 columns, and what is left must be something.
+    pub(super) fn finish(mut self) -> Result<Log> {
+        if self.seen == 0 {
+            return Err(Error::data("the log has no rows"));
+        }
+        let dropped = self.checker.dropped();
+        if self.blocks.is_empty() {
+            let counts = format!("unusable values: {dropped}");
+            return Err(Error::data(format!("all {} rows have an unusable value", self.seen)).hint(counts));
+        }
+        if let Some(name) = &self.layout.weight
+            && self.blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0)
+        {
+            return Err(Error::data("all row weights are 0, so the log says nothing").at(format!("column {name:?}")));
+        }
+        let expansion = Expansion::new(&self.checker.contexts);
+        for block in &mut self.blocks {
+            let n = block.rows();
+            expansion.apply(&mut block.x, n);
+        }
+        let inputs = expansion.inputs;
+        let contexts = Input::expand(&inputs);
+        let Layout { actions, outcome, direction, propensity, weight, split, .. } = self.layout;
+        once_each(contexts.iter().chain(&actions).chain([&outcome, &propensity]).chain(&weight))?;
+        let schema = Schema { inputs, contexts, actions, outcome, direction, propensity, weight };
+        Ok(Log { schema, blocks: self.blocks, parts: split.is_some().then_some(self.parts), dropped })
+    }
+}
+
+fn once_each<'a>(names: impl Iterator<Item = &'a String>) -> Result<()> {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(Error::data("it is used twice; each column has one role").at(format!("column {name:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// How numbers of words become 0/1 columns.
+pub(super) struct Expansion {
+    pub(super) inputs: Vec<Input>,
+    /// For each context the column of each word; `None` where it is numbers already.
+    ranks: Vec<Option<Vec<usize>>>,
+}
+
+impl Expansion {
+    pub(super) fn new(contexts: &[Context]) -> Self {
+        let (mut inputs, mut ranks) = (Vec::new(), Vec::new());
+        for context in contexts {
+            let name = context.name.clone();
+            let Some(words) = context.levels.as_ref().map(|l| l.words()) else {
+                inputs.push(Input::Number { name });
+                ranks.push(None);
+                continue;
+            };
+            let mut order: Vec<usize> = (0..words.len()).collect();
+            order.sort_by_key(|&code| &words[code]);
+            let mut rank = vec![0; order.len()];
+            order.iter().enumerate().for_each(|(r, &code)| rank[code] = r);
+            inputs.push(Input::Category { name, levels: order.iter().map(|&c| words[c].clone()).collect() });
+            ranks.push(Some(rank));
+        }
+        Expansion { inputs, ranks }
+    }
+
+    /// Replaces the columns of n rows.
+    pub(super) fn apply(&self, columns: &mut Vec<Vec<f64>>, n: usize) {
+        if self.ranks.iter().all(Option::is_none) {
+            return;
+        }
+        let mut x = Vec::new();
+        for (column, rank) in std::mem::take(columns).into_iter().zip(&self.ranks) {
+            let Some(rank) = rank else {
+                x.push(column);
+                continue;
+            };
+            let from = x.len();
+            x.resize(from + rank.len(), vec![0.0; n]);
+            column.iter().enumerate().for_each(|(i, &code)| x[from + rank[code as usize]][i] = 1.0);
+        }
+        *columns = x;
+    }
+}

@@ -1,0 +1,223 @@
+//! What a log holds, whether its propensities can be densities, and which policies it can support.
+
+use crate::data::{Log, Outcome, Summary};
+use crate::error::Result;
+use crate::features::anchors::quantile_sorted;
+use crate::policy::Family;
+use serde::Serialize;
+
+/// A log in figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// Rows.
+    pub rows: usize,
+    /// Sum of row weights.
+    pub total_weight: f64,
+    /// Context columns.
+    pub contexts: Vec<ColumnFacts>,
+    /// Action columns.
+    pub actions: Vec<ColumnFacts>,
+    /// The outcome, on the user's scale.
+    pub outcome: ColumnFacts,
+    /// Its direction.
+    pub direction: Outcome,
+    /// Share of rows whose outcome is not 0.
+    pub nonzero: f64,
+    /// Whether the propensities can be densities.
+    pub propensity: PropensityCheck,
+    /// What policies the log can support, around typical actions.
+    pub support: Vec<Support>,
+    /// Things to look at before believing anything.
+    pub warnings: Vec<String>,
+}
+
+/// One column in figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct ColumnFacts {
+    /// Its name.
+    pub name: String,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub std: f64,
+    /// Smallest value, quantiles 1%, 25%, 50%, 75%, 99%, largest value.
+    pub quantiles: [f64; 7],
+}
+
+/// Do the propensities integrate to one?
+///
+/// ```text
+/// E_{a ~ p} [1{low <= a <= high} / p(a|x)] = high - low
+/// ```
+///
+/// whatever the context, so the mean of 1/p over the rows between the 1% and the 99% quantile, divided by their distance (for
+/// vector actions: by the volume of the box), should be 1. A ratio of 2 says that densities are half of what they should be.
+#[derive(Clone, Debug, Serialize)]
+pub struct PropensityCheck {
+    /// The ratio; should be about 1.
+    pub ratio: f64,
+    /// Its standard error.
+    pub std_error: f64,
+    /// Smallest and largest propensity.
+    pub range: (f64, f64),
+    /// Whether it is believable: within 10% or three standard errors of 1.
+    pub plausible: bool,
+}
+
+/// How well the log supports playing around one action.
+#[derive(Clone, Debug, Serialize)]
+pub struct Support {
+    /// The action (first action column; the others at their medians).
+    pub action: f64,
+    /// Level of that action among the logged ones.
+    pub level: f64,
+    /// (std of the policy as a share of the logged std, n_eff / n) for normal policies around the action.
+    pub effective_share: Vec<(f64, f64)>,
+    /// The smallest std, as a share of the logged std, whose estimates would pass the gate of 1% and 50 rows.
+    pub smallest_std: Option<f64>,
+}
+
+/// Shares of the logged std that are tried.
+const SHARES: [f64; 6] = [1.0, 0.5, 0.25, 0.1, 0.05, 0.025];
+
+/// Describes a log.
+///
+/// ```
+/// use counterpoint::{Log, describe};
+/// let n = 1000;
+/// let a: Vec<f64> = (0..n).map(|i| 2.0 * (i as f64 * 0.618_033_988_75).fract()).collect();
+/// let log = Log::builder().action("a", a).cost("y", vec![1.0; n]).propensity("p", vec![0.5; n]).build()?;
+/// let facts = describe(&log)?;
+/// assert!(facts.propensity.plausible && (facts.propensity.ratio - 1.0).abs() < 0.05);
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+pub fn describe(log: &Log) -> Result<Description> {
+    let schema = log.schema();
+    let column = |pick: &dyn Fn(&crate::data::Block) -> Vec<f64>| -> Vec<f64> {
+        let mut v: Vec<f64> = log.blocks().iter().flat_map(pick).collect();
+        v.sort_by(f64::total_cmp);
+        v
+    };
+    let facts = |name: &str, s: &Summary, sorted: &[f64]| ColumnFacts {
+        name: name.into(),
+        mean: s.mean(),
+        std: s.std(),
+        quantiles: [0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0].map(|l| quantile_sorted(sorted, l)),
+    };
+    let sorted_actions: Vec<Vec<f64>> = (0..log.q()).map(|c| column(&|b| b.a[c].clone())).collect();
+    let actions: Vec<ColumnFacts> = log
+        .action_summaries()
+        .iter()
+        .enumerate()
+        .map(|(c, s)| facts(&schema.actions[c], s, &sorted_actions[c]))
+        .collect();
+    let contexts: Vec<ColumnFacts> = log
+        .context_summaries()
+        .iter()
+        .enumerate()
+        .map(|(j, s)| facts(&schema.contexts[j], s, &column(&|b| b.x[j].clone())))
+        .collect();
+    let sign = schema.direction.to_user(1.0);
+    let mut outcomes = Summary::default();
+    let (mut nonzero, mut total) = (0.0, 0.0);
+    for b in log.blocks() {
+        for (y, w) in b.y.iter().zip(&b.omega) {
+            outcomes.add(sign * y, *w);
+            total += w;
+            nonzero += if *y != 0.0 { *w } else { 0.0 };
+        }
+    }
+    let outcome = facts(&schema.outcome, &outcomes, &column(&|b| b.y.iter().map(|y| sign * y).collect()));
+    let propensity = propensity_check(log, &actions);
+    let support = support(log, &actions, &sorted_actions[0]);
+    let mut warnings = Vec::new();
+    if !propensity.plausible {
+        warnings.push(format!(
+            "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be 1)",
+            propensity.ratio
+        ));
+    }
+    for c in contexts.iter().filter(|c| c.std <= 1e-12 * c.mean.abs().max(1e-300)) {
+        warnings.push(format!("context {:?} does not vary and says nothing", c.name));
+    }
+    for c in actions.iter().filter(|c| c.std <= 1e-12 * c.mean.abs().max(1e-300)) {
+        warnings.push(format!("action {:?} does not vary: nothing can be learned about others", c.name));
+    }
+    if nonzero < 0.001 * total {
+        warnings.push(format!("only {:.3}% of outcomes are not zero", 100.0 * nonzero / total));
+    }
+    Ok(Description {
+        rows: log.rows(),
+        total_weight: total,
+        contexts,
+        actions,
+        outcome,
+        direction: schema.direction,
+        nonzero: nonzero / total,
+        propensity,
+        support,
+        warnings,
+    })
+}
+
+fn propensity_check(log: &Log, actions: &[ColumnFacts]) -> PropensityCheck {
+    let volume: f64 = actions.iter().map(|a| a.quantiles[5] - a.quantiles[1]).product();
+    let mut s = Summary::default();
+    let (mut low, mut high) = (f64::INFINITY, 0f64);
+    for b in log.blocks() {
+        for i in 0..b.rows() {
+            let p = b.log_p[i].exp();
+            (low, high) = (low.min(p), high.max(p));
+            let inside =
+                actions.iter().enumerate().all(|(c, a)| (a.quantiles[1]..=a.quantiles[5]).contains(&b.a[c][i]));
+            s.add(if inside { 1.0 / p } else { 0.0 }, b.omega[i]);
+        }
+    }
+    let (ratio, std_error) = (s.mean() / volume, s.std() / s.n.sqrt() / volume);
+    let plausible = volume > 0.0 && (ratio - 1.0).abs() <= (3.0 * std_error).max(0.1);
+    PropensityCheck { ratio, std_error, range: (low, high), plausible }
+}
+
+fn support(log: &Log, actions: &[ColumnFacts], sorted: &[f64]) -> Vec<Support> {
+    [0.05, 0.25, 0.5, 0.75, 0.95]
+        .iter()
+        .map(|&level| {
+            let action = quantile_sorted(sorted, level);
+            let passes = |share: f64| -> (f64, bool) {
+                let (mut w1, mut w2, mut n) = (0.0, 0.0, 0.0);
+                for b in log.blocks() {
+                    for i in 0..b.rows() {
+                        let log_w: f64 = actions
+                            .iter()
+                            .enumerate()
+                            .map(|(c, a)| {
+                                let centre = if c == 0 { action } else { a.quantiles[3] };
+                                Family::Normal.log_density(b.a[c][i], centre, (a.std * share).max(1e-300)).value
+                            })
+                            .sum::<f64>()
+                            - b.log_p[i];
+                        let w = log_w.min(600.0).exp();
+                        w1 += b.omega[i] * w;
+                        w2 += b.omega[i] * w * w;
+                        n += b.omega[i];
+                    }
+                }
+                let effective = if w2 > 0.0 { w1 * w1 / w2 } else { 0.0 };
+                (effective / n, effective >= (0.01 * n).max(50.0))
+            };
+            let tried: Vec<(f64, f64, bool)> = SHARES
+                .iter()
+                .map(|&s| {
+                    let (share, pass) = passes(s);
+                    (s, share, pass)
+                })
+                .collect();
+            Support {
+                action,
+                level,
+                smallest_std: tried.iter().filter(|t| t.2).map(|t| t.0).reduce(f64::min),
+                effective_share: tried.iter().map(|t| (t.0, t.1)).collect(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,125 @@
+//! The kernel against the plain loop, over everything it claims to compute.
+
+use crate::data::Log;
+use crate::engine::Engine;
+use crate::estimate::{Estimator, Form, Normalise, Weight};
+use crate::features::{ActionMap, ContextMap, Scaler};
+use crate::folds::risk::{Partial, Risk, truth};
+use crate::folds::{Design, Precision, Question};
+use crate::policy::{Clp, Family, Link, Mean, Policy, Std};
+
+/// Neither a multiple of a strip nor of a block.
+const ROWS: usize = 2 * 1024 + 77;
+
+fn u(i: usize, j: usize) -> f64 {
+    let h = (i as u64 * 1_000_003 + j as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn log(q: usize) -> Log {
+    let column = |j: usize, low: f64, high: f64| (0..ROWS).map(|i| low + (high - low) * u(i, j)).collect::<Vec<_>>();
+    let mut builder = Log::builder().context("x", column(0, -1.0, 1.0)).context("z", column(1, -2.0, 0.5));
+    for c in 0..q {
+        builder = builder.action(&format!("a{c}"), column(10 + c, 0.3, 4.0));
+    }
+    // small propensities in some rows, so that weights pass the cap
+    let p = (0..ROWS).map(|i| if i % 7 == 0 { 0.004 } else { 0.1 + 0.3 * u(i, 20) }).collect();
+    builder.cost("y", column(21, -1.0, 0.4)).propensity("p", p).weight("w", column(22, 0.0, 2.0)).build().unwrap()
+}
+
+fn policy(log: &Log, family: Family, mean: Mean, scale: f64) -> Policy {
+    let q = log.q();
+    let mut policy = Policy {
+        inputs: Vec::new(),
+        contexts: log.schema().contexts.clone(),
+        actions: log.schema().actions.clone(),
+        scaler: Scaler::identity(2),
+        family,
+        mean,
+        std: Std::Learned { floor: vec![0.0; q] },
+        theta: Vec::new(),
+    };
+    policy.theta = (0..policy.mean_parameters()).map(|i| scale * (u(i, 30) - 0.5)).collect();
+    if let Mean::Linear { .. } = policy.mean {
+        // the constant is last: keeps means positive for the log-normal family
+        policy.theta.iter_mut().rev().take(q).for_each(|t| *t = 1.5 + 0.2 * scale);
+    }
+    policy.theta.extend((0..q).map(|c| -0.3 + 0.2 * c as f64));
+    policy
+}
+
+fn means(q: usize) -> Vec<(Mean, f64)> {
+    let linear = |link| Mean::Linear { map: ContextMap::Linear, link };
+    let mut all = vec![(linear(Link::Identity), 0.3), (linear(Link::Softplus), 0.3)];
+    // every length of the last tile, and scores small and far apart
+    for (m, scale) in [(1, 0.5), (2, 0.5), (3, 0.5), (7, 0.5), (12, 0.5), (6, 300.0)] {
+        let anchors = (0..m * q).map(|i| 0.4 + 3.5 * u(i, 40)).collect();
+        let actions = ActionMap::new(anchors, q, None).unwrap();
+        all.push((Mean::Clp(Clp { map: ContextMap::Linear, actions, temperature: 3.0 }), scale));
+    }
+    all
+}
+
+/// The largest difference of sums, and of gradients relative to the largest entry of each gradient.
+fn distance(got: &Partial, want: &Partial, risk: &Risk) -> (f64, f64) {
+    let relative = |a: f64, b: f64, scale: f64| (a - b).abs() / scale.max(1e-300);
+    let s = |p: &Partial| {
+        let s = &p.sums;
+        [s.n, s.t, s.v, s.tt, s.tv, s.vv, s.y, s.yy, s.ty, s.h]
+    };
+    // sums of numbers of both signs are held to the size of what is summed
+    let (n, root) = (want.sums.n, |x: f64| x.abs().sqrt());
+    let w = &want.sums;
+    let size = [n, root(n * w.tt), w.v, w.tt, root(w.tt * w.vv), w.vv, root(n * w.yy), w.yy, root(w.tt * w.yy), n];
+    let (got_sums, want_sums) = (s(got), s(want));
+    let sums = (0..size.len()).fold(0.0, |m: f64, i| m.max(relative(got_sums[i], want_sums[i], size[i])));
+    let mut grads = 0.0f64;
+    for (a, b) in got.grads.chunks(risk.width()).zip(want.grads.chunks(risk.width())) {
+        let top = b.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        grads = a.iter().zip(b).fold(grads, |m, (a, b)| m.max(relative(*a, *b, top)));
+    }
+    (sums, grads)
+}
+
+fn check(precision: Precision, sums: f64, grads: f64) {
+    let engine = Engine::single();
+    let weights =
+        [Weight::Raw, Weight::Clip { cap: 5.0 }, Weight::soft(5.0), Weight::PowerMean { lambda: 0.2, s: -1.0 }];
+    for q in [1, 2] {
+        let log = log(q);
+        for (mean, scale) in means(q) {
+            for family in [Family::Normal, Family::LogNormal] {
+                let policy = policy(&log, family, mean.clone(), scale);
+                for (weight, normalise) in
+                    weights.iter().flat_map(|w| [Normalise::ByRows, Normalise::ByWeights].map(|n| (*w, n)))
+                {
+                    let mut question = Question::new(Estimator { form: Form::Plain, weight, normalise });
+                    (question.variance_penalty, question.entropy) = (0.7, 0.1);
+                    let design = Design::new(&log, &policy, &question, 0.1, precision).unwrap();
+                    let mut risk = Risk::new(&question, &policy, &design).unwrap();
+                    let want = truth::ask(&risk, &engine, &design);
+                    for level in ["best", "baseline"] {
+                        if level == "baseline" {
+                            risk = risk.at_baseline_level();
+                        }
+                        let mut slots = Vec::new();
+                        risk.ask(&engine, &design, &mut slots);
+                        let (s, g) = distance(&slots[0], &want, &risk);
+                        let case = format!("{family:?} {weight:?} {normalise:?} q={q} k={} {level}", risk.k);
+                        assert!(s < sums && g < grads, "{case}: sums {s:e}, gradients {g:e}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn kernel_is_the_plain_loop() {
+    check(Precision::F64, 1e-11, 1e-9);
+}
+
+#[test]
+fn single_precision_follows() {
+    check(Precision::F32, 1e-4, 1e-4);
+}

@@ -1,0 +1,365 @@
+//! The rows behind a verdict: weights and costs, their sums, and the same sums for the replicates of a bootstrap.
+//!
+//! A certificate needs nine sums of a row's weight and cost. The bootstrap asks for them again in B replicates, in each
+//! of which a row counts Poisson(1) times instead of once. Multiplicities of different rows are independent, so
+//! replicates of two sets of rows add up like every other sum here, and one pass is enough. They are drawn from a stream
+//! named by (seed, row number): the same row counts equally often on any machine, in any order, and for every policy,
+//! which is what lets several policies be compared on one set of replicates.
+
+use crate::data::{Block, Log};
+use crate::engine::{Engine, Fold};
+use crate::error::{Error, Result};
+use crate::policy::Policy;
+use crate::rng::{Purpose, hash, stream};
+use rand::Rng;
+use rand_distr::{Distribution, Poisson};
+
+/// Sums a replicate keeps.
+const SUMS: usize = 9;
+
+/// Rows whose multiplicities are drawn before they are added up: they fit in the nearest cache.
+const TILE: usize = 8;
+
+/// Replicates that are added up side by side.
+const LANES: usize = 4;
+
+/// A block of rows as a certificate sees them: what the policy and the log say of each, and nothing else.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scored {
+    /// Row numbers; they name the random streams, so they must differ from row to row.
+    pub ids: Vec<u64>,
+    /// ln w, w = pi(a|x) / p.
+    pub log_w: Vec<f64>,
+    /// Costs.
+    pub y: Vec<f64>,
+    /// Row weights: how many equal rows a row stands for.
+    pub omega: Vec<f64>,
+    /// Sum over rows of the policy's mass outside the range of the logged actions.
+    pub outside: f64,
+    /// A sum over rows of a hash of all that the log says of them.
+    pub fingerprint: u64,
+}
+
+impl Scored {
+    /// Rows from columns, numbered from `first`, each standing for itself.
+    pub fn from_columns(first: u64, log_w: Vec<f64>, y: Vec<f64>) -> Self {
+        let ids: Vec<u64> = (first..).take(y.len()).collect();
+        let omega = vec![1.0; y.len()];
+        let fingerprint = ids.iter().zip(&y).fold(0u64, |f, (i, y)| f.wrapping_add(hash(y.to_bits(), *i)));
+        Scored { ids, log_w, y, omega, outside: 0.0, fingerprint }
+    }
+}
+
+/// A hash of a row's number and of every number in it: the same row has the same hash, whatever its neighbours.
+pub(crate) fn row_hash(b: &Block, i: usize) -> u64 {
+    let numbers = b.x.iter().chain(&b.a).map(|c| c[i]).chain([b.log_p[i], b.y[i], b.omega[i]]);
+    numbers.fold(hash(1, b.ids[i]), |h, v| hash(h, v.to_bits()))
+}
+
+/// Weighs every row of a log by a policy: one [`Scored`] a block. Weights stay logarithms.
+///
+/// ```
+/// use counterpoint::{Engine, Family, Log, Policy, folds::score};
+/// let a = vec![0.5, 1.0, 2.0];
+/// let p = a.iter().map(|a| Family::Normal.log_density(*a, 1.0, 2.0).value.exp()).collect();
+/// let log = Log::builder().action("a", a).cost("y", vec![1.0, 2.0, 6.0]).propensity("p", p).build()?;
+/// let own = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[2.0])?;
+/// let rows = score(&Engine::single(), &log, &own)?;
+/// assert!(rows[0].log_w.iter().all(|l| l.abs() < 1e-12)); // the policy that logged the data: every weight is 1
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+pub fn score(engine: &Engine, log: &Log, policy: &Policy) -> Result<Vec<Scored>> {
+    policy.check()?;
+    let schema = log.schema();
+    if (&schema.contexts, &schema.actions) != (&policy.contexts, &policy.actions) {
+        return Err(Error::policy(format!(
+            "it is for contexts {:?} and actions {:?}, the log has {:?} and {:?}",
+            policy.contexts, policy.actions, schema.contexts, schema.actions
+        ))
+        .hint("name the columns in the order the policy was learned with"));
+    }
+    let range: Vec<[f64; 2]> = log.action_summaries().iter().map(|s| [s.min, s.max]).collect();
+    let rows = engine.map(log.blocks(), |b| score_block(b, policy, &range));
+    for b in &rows {
+        if let Some(i) = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY) {
+            return Err(
+                Error::numeric("ln w", format!("{} is not a weight", b.log_w[i])).at(format!("row {}", b.ids[i] + 1))
+            );
+        }
+    }
+    Ok(rows)
+}
+
+fn score_block(b: &Block, policy: &Policy, range: &[[f64; 2]]) -> Scored {
+    let (n, q) = (b.rows(), policy.q());
+    let mut scorer = policy.scorer();
+    let std = policy.std();
+    let (mut x, mut mu) = (vec![0.0; policy.d()], vec![0.0; q]);
+    let mut out = Scored { ids: b.ids.clone(), y: b.y.clone(), omega: b.omega.clone(), ..Scored::default() };
+    out.log_w.reserve(n);
+    for i in 0..n {
+        b.context(i, &mut x);
+        scorer.mean(&x, &mut mu);
+        let mut log_w = -b.log_p[i];
+        let mut inside = 1.0;
+        for c in 0..q {
+            log_w += policy.family.log_density(b.a[c][i], mu[c], std[c]).value;
+            let below = |a: f64| policy.family.cdf(a, mu[c], std[c]).value;
+            inside *= (below(range[c][1]) - below(range[c][0])).clamp(0.0, 1.0);
+        }
+        // an action outside the family's support has density 0
+        out.log_w.push(if log_w.is_nan() && b.a.iter().any(|a| a[i] <= 0.0) { f64::NEG_INFINITY } else { log_w });
+        out.outside += b.omega[i] * (1.0 - inside);
+        out.fingerprint = out.fingerprint.wrapping_add(row_hash(b, i));
+    }
+    out
+}
+
+/// Nine sums over rows of v = w / scale - 1 and of z = y - centre, each row counted m times.
+///
+/// ```text
+/// sum m, v, v^2, z, v z, v^2 z, z^2, v z^2, v^2 z^2
+/// ```
+///
+/// They hold every figure below, in a form that loses no digits when the weights are near their mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments(pub [f64; SUMS]);
+
+impl Moments {
+    /// The nine terms of one row.
+    fn terms(v: f64, z: f64) -> [f64; SUMS] {
+        [1.0, v, v * v, z, v * z, v * v * z, z * z, v * z * z, v * v * z * z]
+    }
+
+    /// Rows.
+    pub fn n(&self) -> f64 {
+        self.0[0]
+    }
+
+    /// Mean weight in units of the scale, with its standard error.
+    pub fn weight(&self) -> (f64, f64) {
+        let [n, v, vv, ..] = self.0;
+        let mean = v / n;
+        (1.0 + mean, ((vv / n - mean * mean).max(0.0) / n).sqrt())
+    }
+
+    /// (sum w)^2 / sum w^2.
+    pub fn effective(&self) -> f64 {
+        let [n, v, vv, ..] = self.0;
+        (n + v) * (n + v) / (n + 2.0 * v + vv)
+    }
+
+    /// Mean of z with its standard error.
+    pub fn logged(&self) -> (f64, f64) {
+        let (n, mean) = (self.n(), self.0[3] / self.n());
+        (mean, ((self.0[6] / n - mean * mean).max(0.0) / n).sqrt())
+    }
+
+    /// The self-normalised estimate L = sum w z / sum w, with the standard error sqrt(sum w^2 (z - L)^2) / sum w.
+    pub fn value(&self) -> (f64, f64) {
+        let [n, v, ..] = self.0;
+        let sum = n + v;
+        let l = (self.0[3] + self.0[4]) / sum;
+        (l, self.spread(l, 1.0).sqrt() / sum)
+    }
+
+    /// D = L - mean(z) with the standard error of its influence function w (z - L) / wbar - (z - zbar).
+    ///
+    /// ```text
+    /// psi_i = (z_i - L) (v_i - vbar) / (1 + vbar) - D,   D = mean of (z - L)(v - vbar) / (1 + vbar)
+    /// ```
+    ///
+    /// Both vanish with the weights' spread: the policy that wrote the log has D = 0 to the last digit.
+    pub fn difference(&self) -> (f64, f64) {
+        let [n, v, _, z, vz, ..] = self.0;
+        let (sum, vbar) = (n + v, v / n);
+        let l = (z + vz) / sum;
+        let d = (vz - vbar * z) / sum;
+        let squares = self.spread(l, -vbar) / ((1.0 + vbar) * (1.0 + vbar)) - n * d * d;
+        (d, squares.max(0.0).sqrt() / n)
+    }
+
+    /// sum m (z - l)^2 (v + c)^2
+    fn spread(&self, l: f64, c: f64) -> f64 {
+        let [n, v, vv, z, vz, vvz, zz, vzz, vvzz] = self.0;
+        let squares = |s0: f64, s1: f64, s2: f64| s2 - 2.0 * l * s1 + l * l * s0;
+        (squares(vv, vvz, vvzz) + 2.0 * c * squares(v, vz, vzz) + c * c * squares(n, z, zz)).max(0.0)
+    }
+}
+
+/// The fold: the nine sums, once as the rows are and once in every replicate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bootstrap {
+    /// Number of replicates B.
+    pub replicates: usize,
+    /// The seed of the multiplicities.
+    pub seed: u64,
+    /// ln of the weights' unit; their mean keeps most digits.
+    pub log_scale: f64,
+    /// What is subtracted from the costs; their mean keeps most digits.
+    pub centre: f64,
+}
+
+/// The sums of the rows themselves and of every replicate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replicates {
+    /// The rows as they are.
+    pub own: Moments,
+    /// Sum k of replicate b at `k * stride + b`.
+    sums: Vec<f64>,
+    stride: usize,
+}
+
+impl Replicates {
+    /// The sums of replicate b.
+    pub fn replicate(&self, b: usize) -> Moments {
+        Moments(std::array::from_fn(|k| self.sums[k * self.stride + b]))
+    }
+}
+
+impl Bootstrap {
+    /// Replicates in whole lanes.
+    fn stride(&self) -> usize {
+        self.replicates.next_multiple_of(LANES)
+    }
+}
+
+impl Fold<Scored> for Bootstrap {
+    type Partial = Replicates;
+
+    fn zero(&self) -> Replicates {
+        let stride = self.stride();
+        Replicates { own: Moments::default(), sums: vec![0.0; SUMS * stride], stride }
+    }
+
+    fn add(&self, rows: &Scored, into: &mut Replicates) {
+        let stride = self.stride();
+        let mut terms = Vec::with_capacity(rows.y.len());
+        for i in 0..rows.y.len() {
+            let t = Moments::terms((rows.log_w[i] - self.log_scale).exp_m1(), rows.y[i] - self.centre);
+            (0..SUMS).for_each(|k| into.own.0[k] += rows.omega[i] * t[k]);
+            terms.push(t);
+        }
+        if self.replicates == 0 {
+            return;
+        }
+        let mut bytes = vec![0u8; 2 * stride];
+        let mut times = vec![0f32; TILE * stride];
+        for (t, tile) in terms.chunks(TILE).enumerate() {
+            for (r, times) in times.chunks_exact_mut(stride).take(tile.len()).enumerate() {
+                let i = t * TILE + r;
+                multiplicities(self.seed, rows.ids[i], rows.omega[i], &mut bytes, times);
+            }
+            add_tile(tile, &times, stride, &mut into.sums);
+        }
+    }
+
+    fn merge(&self, other: &Replicates, into: &mut Replicates) {
+        (0..SUMS).for_each(|k| into.own.0[k] += other.own.0[k]);
+        into.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
+    }
+}
+
+/// sums[k][b] += sum over the rows of a tile of times[row][b] * terms[row][k]
+fn add_tile(tile: &[[f64; SUMS]], times: &[f32], stride: usize, sums: &mut [f64]) {
+    for b in (0..stride).step_by(LANES) {
+        let mut acc = [[0.0f64; LANES]; SUMS];
+        for (r, t) in tile.iter().enumerate() {
+            let at = r * stride + b;
+            let m: [f64; LANES] = std::array::from_fn(|l| f64::from(times[at + l]));
+            for k in 0..SUMS {
+                for l in 0..LANES {
+                    acc[k][l] += m[l] * t[k];
+                }
+            }
+        }
+        for k in 0..SUMS {
+            for l in 0..LANES {
+                sums[k * stride + b + l] += acc[k][l];
+            }
+        }
+    }
+}
+
+/// Of 65,536 equally likely numbers, how many stand for a count of 0, 1, 2, ...: Poisson(1) rounded to whole numbers such
+/// that mean and variance are exactly 1 (and the third moment within 1e-4 of Poisson's).
+const COUNTS: [i32; 9] = [24109, 24110, 12055, 4017, 1005, 201, 34, 4, 1];
+
+/// How often a row of weight omega counts in each replicate: Poisson(omega), seeded by (seed, row).
+fn multiplicities(seed: u64, id: u64, omega: f64, bytes: &mut [u8], out: &mut [f32]) {
+    let mut rng = stream(seed, Purpose::Bootstrap, id);
+    if omega == 1.0 {
+        rng.fill_bytes(bytes);
+        let (pairs, _) = bytes.as_chunks::<2>();
+        for (m, pair) in out.iter_mut().zip(pairs) {
+            let u = i16::from_le_bytes(*pair);
+            let mut count = 0i16;
+            for t in THRESHOLDS {
+                count += i16::from(u >= t);
+            }
+            *m = f32::from(count);
+        }
+    } else if let Ok(law) = Poisson::new(omega) {
+        out.iter_mut().for_each(|m| *m = law.sample(&mut rng) as f32);
+    } else {
+        out.fill(0.0); // a row of weight 0 is not there
+    }
+}
+
+/// The smallest number that stands for a count of 1, 2, ...
+const THRESHOLDS: [i16; 8] = {
+    let mut t = [0i16; 8];
+    let mut sum = i16::MIN as i32;
+    let mut k = 0;
+    while k < 8 {
+        sum += COUNTS[k];
+        t[k] = sum as i16;
+        k += 1;
+    }
+    t
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_the_moments_of_the_poisson_law() {
+        let moment = |f: fn(i64) -> i64| -> i64 { (0i64..).zip(COUNTS).map(|(k, c)| f(k) * i64::from(c)).sum() };
+        assert_eq!(moment(|_| 1), 65_536);
+        assert_eq!(moment(|k| k), 65_536);
+        assert_eq!(moment(|k| k * (k - 1)), 65_536);
+        assert!((moment(|k| k * (k - 1) * (k - 2)) - 65_536).abs() <= 6);
+        let (mut sum, n) = ([0.0f64; 2], 400_000);
+        let (mut bytes, mut out) = (vec![0; 2000], vec![0.0; 1000]);
+        for row in 0..n / 1000 {
+            multiplicities(1, row, 1.0, &mut bytes, &mut out);
+            out.iter().for_each(|m| {
+                sum[0] += f64::from(*m);
+                sum[1] += f64::from(*m) * f64::from(*m);
+            });
+        }
+        // standard errors: sqrt(1/n) and sqrt(Var m^2 / n) = sqrt(11/n), at five of them
+        assert!((sum[0] / n as f64 - 1.0).abs() < 5.0 / (n as f64).sqrt());
+        assert!((sum[1] / n as f64 - 2.0).abs() < 17.0 / (n as f64).sqrt());
+    }
+
+    /// Two rows, w = 1 and 3, y = 2 and 6: L = 5, mean 4, D = 1; psi = (1/2)(2-5) + 2 = 1/2 and (3/2)(1) - 2 = -1/2.
+    #[test]
+    fn figures_of_two_rows_by_hand() {
+        let rows = Scored::from_columns(0, vec![0.0, 3f64.ln()], vec![2.0, 6.0]);
+        for (log_scale, centre) in [(0.0, 0.0), (2f64.ln(), 4.0), (-3.0, 100.0)] {
+            let fold = Bootstrap { replicates: 0, seed: 0, log_scale, centre };
+            let m = Engine::single().ask(&fold, std::slice::from_ref(&rows)).own;
+            let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+            close(m.value().0 + centre, 5.0);
+            close(m.value().1, (9.0f64 + 9.0).sqrt() / 4.0);
+            close(m.difference().0, 1.0);
+            close(m.difference().1, 0.5f64.sqrt() / 2.0);
+            close(m.logged().0 + centre, 4.0);
+            close(m.logged().1, (4.0f64 / 2.0).sqrt());
+            close(m.effective(), 1.6);
+            close(m.weight().0 * log_scale.exp(), 2.0);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Choosing a recipe by what the log says: the offline protocol's second step.
+//!
+//! Every candidate is trained on the train part and judged on the valid part by SNIPS, behind the gate: an estimate that
+//! rests on too few effective rows, or whose weights do not average to one, is not an estimate. A first round of short
+//! fits sends the better part of the candidates to a second round of full ones. With folds, train and valid are cut anew
+//! and the folds that pass the gate are averaged (Section 6.2).
+//!
+//! Every fit is a pure function of log, recipe and round, so finished fits can be written to a journal and skipped when
+//! the work is taken up again: the result is the same, byte for byte.
+
+use crate::data::{Log, Parts, SplitRule};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::estimate::Estimator;
+use crate::evaluate::evaluate;
+use crate::grid::Grid;
+use crate::learn::learn;
+use crate::policy::Policy;
+use crate::recipe::Recipe;
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+
+/// When an estimate may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Gate {
+    /// Effective rows at least this many.
+    pub min_effective_rows: f64,
+    /// Effective share n_eff / n at least this (nu).
+    pub min_effective_share: f64,
+    /// |mean weight - 1| at most this.
+    pub max_mean_weight_error: f64,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Gate { min_effective_rows: 50.0, min_effective_share: 0.01, max_mean_weight_error: 0.1 }
+    }
+}
+
+impl Gate {
+    /// Whether weights with these figures pass.
+    pub fn passes(&self, effective: f64, rows: f64, mean_weight: f64) -> bool {
+        effective >= self.min_effective_rows.max(self.min_effective_share * rows)
+            && (mean_weight - 1.0).abs() <= self.max_mean_weight_error
+    }
+}
+
+/// One finished fit: what stands in the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    /// Which candidate, round and fold; the same work has the same key.
+    pub key: String,
+    /// Estimated cost on the rows it was not trained on, if the fit succeeded.
+    pub cost: Option<f64>,
+    /// Its standard error.
+    pub std_error: f64,
+    /// Effective rows behind it.
+    pub effective: f64,
+    /// Rows behind it.
+    pub rows: f64,
+    /// Mean weight.
+    pub mean_weight: f64,
+    /// Whether it passed the gate.
+    pub passed: bool,
+    /// Passes over the data.
+    pub evaluations: usize,
+    /// The policy.
+    pub policy: Option<Policy>,
+    /// Why there is none.
+    pub failure: Option<String>,
+}
+
+/// A line of the leaderboard.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Number of the candidate in the grid.
+    pub candidate: usize,
+    /// Round reached: 1 or 2.
+    pub round: usize,
+    /// Estimated cost; absent if no fold passed the gate.
+    pub cost: Option<f64>,
+    /// Its standard error.
+    pub std_error: f64,
+    /// Effective share.
+    pub effective_share: f64,
+    /// Mean weight.
+    pub mean_weight: f64,
+    /// Folds that passed the gate, of all.
+    pub folds: (usize, usize),
+    /// The recipe.
+    pub recipe: Recipe,
+    /// What went wrong, if anything.
+    pub failure: Option<String>,
+}
+
+/// What was selected.
+#[derive(Clone, Debug)]
+pub struct Selected {
+    /// The policy.
+    pub policy: Policy,
+    /// Its recipe.
+    pub recipe: Recipe,
+    /// All candidates, best first.
+    pub leaderboard: Vec<Entry>,
+}
+
+/// What an observer is told after each finished fit.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Fits finished in this round.
+    pub done: usize,
+    /// Fits of this round.
+    pub of: usize,
+    /// The round: 1 or 2.
+    pub round: usize,
+}
+
+/// Finished work, and where to report more of it.
+pub struct Memory<'a> {
+    /// Fits that are known already.
+    pub known: Vec<Fit>,
+    /// Called after each new fit, from any thread.
+    pub record: &'a (dyn Fn(&Fit, Step) -> Result<()> + Sync),
+}
+
+impl Memory<'_> {
+    /// No memory.
+    pub fn none() -> Self {
+        Memory { known: Vec::new(), record: &|_, _| Ok(()) }
+    }
+}
+
+/// Trains the candidates of a grid and picks one by the offline protocol. The test part is not read.
+///
+/// It is an error if no candidate passes the gate: then the log supports none of these policies.
+pub fn select(engine: &Engine, parts: &Parts, grid: &Grid, seed: u64, gate: Gate, memory: &Memory) -> Result<Selected> {
+    let candidates = grid.candidates(seed)?;
+    let cuts = cuts(parts, grid.folds, seed)?;
+    let all: Vec<usize> = (0..candidates.len()).collect();
+    let short = |r: &Recipe| Recipe {
+        starts: grid.first_starts.min(r.starts),
+        proximal_steps: grid.first_proximal_steps.min(r.proximal_steps),
+        ..r.clone()
+    };
+    let two_rounds = grid.keep < 1.0 && candidates.len() > 2;
+    let mut board: Vec<Entry> = Vec::new();
+    let mut finalists = all.clone();
+    if two_rounds {
+        let fits = round(engine, &candidates, &all, 1, &cuts, gate, memory, &short)?;
+        board = all.iter().map(|&c| entry(c, 1, &candidates[c], &fits[c])).collect();
+        board.sort_by(better);
+        let keep = ((candidates.len() as f64 * grid.keep).ceil() as usize).max(1);
+        finalists = board.iter().take(keep).map(|e| e.candidate).collect();
+        board.retain(|e| !finalists.contains(&e.candidate));
+    }
+    let fits = round(engine, &candidates, &finalists, 2, &cuts, gate, memory, &Recipe::clone)?;
+    let mut last: Vec<Entry> = finalists.iter().zip(&fits).map(|(&c, f)| entry(c, 2, &candidates[c], f)).collect();
+    last.sort_by(better);
+    last.extend(board);
+    let winner = &last[0];
+    if winner.cost.is_none() || winner.round != 2 {
+        return Err(Error::data(format!(
+            "none of the {} candidates passes the gate on the valid part",
+            candidates.len()
+        ))
+        .hint(
+            "the log supports no policy of this grid: try larger stds (entropy, std_floor), smaller caps, or more rows",
+        ));
+    }
+    let recipe = winner.recipe.clone();
+    let at = finalists.iter().position(|&c| c == winner.candidate).unwrap_or_default();
+    let policy = match fits[at].first().and_then(|f| f.policy.clone()).filter(|_| cuts.len() == 1) {
+        Some(policy) => policy,
+        // cross-validation chose a recipe: learn it once more from all rows it may see
+        None => {
+            learn(engine, &Log::join(&[&parts.train, &parts.valid])?, &recipe, &|_| ControlFlow::Continue(()))?.policy
+        }
+    };
+    Ok(Selected { policy, recipe, leaderboard: last })
+}
+
+/// Cheaper first; what failed the gate last; ties in the order of the grid.
+fn better(a: &Entry, b: &Entry) -> std::cmp::Ordering {
+    match (a.cost, b.cost) {
+        (Some(x), Some(y)) => x.total_cmp(&y).then(a.candidate.cmp(&b.candidate)),
+        (Some(_), None) => std::cmp::Ordering::Less,
+        (None, Some(_)) => std::cmp::Ordering::Greater,
+        (None, None) => a.candidate.cmp(&b.candidate),
+    }
+}
+
+/// Pairs of logs: to train on, to judge on.
+fn cuts(parts: &Parts, folds: usize, seed: u64) -> Result<Vec<(Log, Log)>> {
+    if folds < 2 {
+        return Ok(vec![(parts.train.clone(), parts.valid.clone())]);
+    }
+    let both = Log::join(&[&parts.train, &parts.valid])?;
+    // the seed differs from that of the split: rows of one part are not spread evenly by the same hash
+    (0..folds).map(|f| both.fold(SplitRule::fold_seed(seed), f, folds)).collect()
+}
+
+#[allow(clippy::too_many_arguments)]
+fn round(
+    engine: &Engine,
+    candidates: &[Recipe],
+    which: &[usize],
+    number: usize,
+    cuts: &[(Log, Log)],
+    gate: Gate,
+    memory: &Memory,
+    shape: &(dyn Fn(&Recipe) -> Recipe + Sync),
+) -> Result<Vec<Vec<Fit>>> {
+    let jobs: Vec<(usize, usize)> = which.iter().flat_map(|&c| (0..cuts.len()).map(move |f| (c, f))).collect();
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let fits: Vec<Result<Fit>> = engine.map(&jobs, |&(c, f)| {
+        let recipe = shape(&candidates[c]);
+        let key =
+            format!("candidate {c} round {number} fold {f} of {}: {}", cuts.len(), recipe.to_toml().replace('\n', " "));
+        let known = memory.known.iter().find(|k| k.key == key).cloned();
+        let fresh = known.is_none();
+        let fit = known.unwrap_or_else(|| one(&key, &cuts[f], &recipe, gate));
+        let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        if fresh {
+            (memory.record)(&fit, Step { done, of: jobs.len(), round: number })?;
+        }
+        Ok(fit)
+    });
+    let fits: Vec<Fit> = fits.into_iter().collect::<Result<_>>()?;
+    Ok(fits.chunks(cuts.len()).map(<[Fit]>::to_vec).collect())
+}
+
+fn one(key: &str, (train, judge): &(Log, Log), recipe: &Recipe, gate: Gate) -> Fit {
+    let engine = Engine::single();
+    let mut fit = Fit {
+        key: key.into(),
+        cost: None,
+        std_error: f64::MAX,
+        effective: 0.0,
+        rows: 0.0,
+        mean_weight: 0.0,
+        passed: false,
+        evaluations: 0,
+        policy: None,
+        failure: None,
+    };
+    let learned = learn(&engine, train, recipe, &|_| ControlFlow::Continue(()));
+    let judged = learned.and_then(|l| Ok((evaluate(&engine, judge, &l.policy, &Estimator::SNIPS, None)?, l)));
+    match judged {
+        Ok((e, learned)) => {
+            fit.cost = Some(e.cost);
+            fit.std_error = e.std_error;
+            fit.effective = e.effective;
+            fit.rows = e.rows;
+            fit.mean_weight = e.mean_weight;
+            fit.passed = gate.passes(e.effective, e.rows, e.mean_weight);
+            fit.evaluations = learned.starts.iter().map(|s| s.evaluations).sum();
+            fit.policy = Some(learned.policy);
+        }
+        Err(e) => fit.failure = Some(e.to_string()),
+    }
+    fit
+}
+
+/// A candidate's line: the mean over the folds that passed the gate.
+fn entry(candidate: usize, round: usize, recipe: &Recipe, fits: &[Fit]) -> Entry {
+    let passed: Vec<&Fit> = fits.iter().filter(|f| f.passed).collect();
+    let shown: Vec<&Fit> = if passed.is_empty() { fits.iter().collect() } else { passed.clone() };
+    let n = shown.len().max(1) as f64;
+    let mean = |f: &dyn Fn(&Fit) -> f64| shown.iter().map(|x| f(x)).sum::<f64>() / n;
+    Entry {
+        candidate,
+        round,
+        cost: (!passed.is_empty()).then(|| mean(&|f| f.cost.unwrap_or(f64::NAN))),
+        std_error: (shown.iter().map(|f| f.std_error * f.std_error).sum::<f64>()).sqrt() / n,
+        effective_share: mean(&|f| if f.rows > 0.0 { f.effective / f.rows } else { 0.0 }),
+        mean_weight: mean(&|f| f.mean_weight),
+        folds: (passed.len(), fits.len()),
+        recipe: recipe.clone(),
+        failure: fits.iter().find_map(|f| f.failure.clone()),
+    }
+}

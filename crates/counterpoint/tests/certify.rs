@@ -1,0 +1,358 @@
+//! What a certificate promises: figures by hand, invariances, and how often it is wrong.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use counterpoint::certify::{
+    Adjust, Certificate, Interval, Method, Monitor, Terms, Verdict, certify, certify_many, certify_many_scored,
+    certify_scored,
+};
+use counterpoint::data::Outcome;
+use counterpoint::folds::{Bootstrap, Scored, score};
+use counterpoint::{Engine, ErrorKind, Family, Log, Policy, SplitRule};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::StandardNormal;
+
+/// Actions N(0, 1), costs (a - 1)^2 + noise: the policy N(m, s) costs (m - 1)^2 + s^2 on average, the log 2.
+struct World {
+    a: Vec<f64>,
+    y: Vec<f64>,
+    p: Vec<f64>,
+}
+
+const LOGGED: f64 = 2.0;
+
+fn world(n: usize, seed: u64) -> World {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let a: Vec<f64> = (0..n).map(|_| rng.sample(StandardNormal)).collect();
+    let y = a.iter().map(|a| (a - 1.0).powi(2) + rng.sample::<f64, _>(StandardNormal)).collect();
+    let p = a.iter().map(|a| Family::Normal.log_density(*a, 0.0, 1.0).value.exp()).collect();
+    World { a, y, p }
+}
+
+impl World {
+    fn log(&self) -> Log {
+        Log::builder()
+            .action("a", self.a.clone())
+            .cost("y", self.y.clone())
+            .propensity("p", self.p.clone())
+            .build()
+            .unwrap()
+    }
+}
+
+fn policy(mean: f64, std: f64) -> Policy {
+    Policy::constant(Family::Normal, &[], &["a"], &[mean], &[std]).unwrap()
+}
+
+fn judge(log: &Log, policy: &Policy, terms: &Terms) -> Certificate {
+    let parts = log.split(SplitRule::default()).unwrap();
+    certify(&Engine::single(), policy, &parts.valid, &parts.test, terms).unwrap()
+}
+
+fn close(a: f64, b: f64, tolerance: f64) {
+    assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{a} is not {b}");
+}
+
+fn all_close(a: &Interval, b: &Interval, map: impl Fn(f64) -> f64) {
+    close(a.estimate, map(b.estimate), 1e-9);
+    close(a.lower, map(b.lower), 1e-9);
+    close(a.upper, map(b.upper), 1e-9);
+}
+
+/// w = 1, 3, y = 2, 6 on both parts: L = 5, mean 4, D = 1, se = sqrt(1/2) / 2, n_eff = 16/10.
+#[test]
+fn two_rows_by_hand() {
+    let rows = [Scored::from_columns(0, vec![0.0, 3f64.ln()], vec![2.0, 6.0])];
+    let terms = Terms { interval: Method::Normal, cost_range: Some([0.0, 8.0]), ..Terms::default() };
+    let c = certify_scored(&Engine::single(), &rows, &rows, &terms).unwrap();
+    let z = 1.959_963_984_540_054;
+    let se = 0.5f64.sqrt() / 2.0;
+    for (i, estimate) in [(c.value, 5.0), (c.logged, 4.0), (c.difference, 1.0)] {
+        close(i.estimate, estimate, 1e-12);
+        close(i.upper, estimate + z * i.std_error, 1e-9);
+    }
+    close(c.difference.std_error, se, 1e-12);
+    close(c.value.std_error, 18f64.sqrt() / 4.0, 1e-12);
+    close(c.test.effective, 1.6, 1e-12);
+    close(c.test.mean_weight.estimate, 2.0, 1e-12);
+    close(c.test.largest_share, 0.75, 1e-12);
+    assert_eq!(c.verdict, Verdict::Invalid);
+    assert_eq!(c.reasons.len(), 4, "{:?}", c.reasons); // rows, mean weight, informative rows, and what follows
+    assert_eq!(c.test.tail_index, None);
+    // cap 2^(1/3), top = zeta(3): terms T (y - 8) = -6, -2 T(3)
+    let b = c.bound.unwrap();
+    let t = counterpoint::Weight::soft(2f64.cbrt()).apply(3f64.ln()).0;
+    close(b.top, t, 1e-12);
+    let (ln, u) = (80f64.ln(), [-6.0, -2.0 * t]);
+    let (mean, variance) = (0.5 * (u[0] + u[1]), 0.5 * (u[0] - u[1]).powi(2));
+    close(b.value, 8.0 + mean + (variance * ln).sqrt() + 7.0 * 8.0 * t * ln / 3.0, 1e-9);
+}
+
+#[test]
+fn the_logs_own_policy_has_weight_one_and_is_kept() {
+    let log = world(2000, 1).log();
+    for interval in [Method::BootstrapT, Method::Normal, Method::Percentile] {
+        let c = judge(&log, &policy(0.0, 1.0), &Terms { interval, ..Terms::default() });
+        assert_eq!(c.verdict, Verdict::Keep);
+        close(c.test.effective_share, 1.0, 1e-12);
+        close(c.test.mean_weight.estimate, 1.0, 1e-12);
+        assert!(c.difference.estimate.abs() < 1e-12 && c.p_value == 1.0, "{c:?}");
+    }
+    assert_eq!(judge(&log, &policy(0.0, 1.0), &Terms::paper()).verdict, Verdict::Keep);
+}
+
+#[test]
+fn shifting_or_scaling_the_costs_shifts_or_scales_the_figures() {
+    let w = world(4000, 2);
+    let base = judge(&w.log(), &policy(0.4, 0.8), &Terms::default());
+    let turned = |shift: f64, unit: f64| {
+        let y = w.y.iter().map(|y| shift + unit * y).collect();
+        World { a: w.a.clone(), y, p: w.p.clone() }.log()
+    };
+    for (shift, unit) in [(1000.0, 1.0), (0.0, 50.0), (-3.0, 0.01)] {
+        let c = judge(&turned(shift, unit), &policy(0.4, 0.8), &Terms::default());
+        all_close(&c.value, &base.value, |v| shift + unit * v);
+        all_close(&c.logged, &base.logged, |v| shift + unit * v);
+        all_close(&c.difference, &base.difference, |v| unit * v);
+        assert_eq!((c.verdict, c.p_value), (base.verdict, base.p_value));
+        assert_ne!(c.fingerprint, base.fingerprint);
+    }
+}
+
+#[test]
+fn scaling_all_densities_changes_no_estimate() {
+    let w = world(4000, 3);
+    let terms = Terms { max_mean_weight_error: 1e9, ..Terms::default() };
+    let base = judge(&w.log(), &policy(0.4, 0.8), &terms);
+    for factor in [1e-200, 0.1, 7.0, 1e200] {
+        let p = w.p.iter().map(|p| factor * p).collect();
+        let c = judge(&World { a: w.a.clone(), y: w.y.clone(), p }.log(), &policy(0.4, 0.8), &terms);
+        all_close(&c.value, &base.value, |v| v);
+        all_close(&c.difference, &base.difference, |v| v);
+        close(c.test.effective, base.test.effective, 1e-9);
+        close(c.test.mean_weight.estimate * factor, base.test.mean_weight.estimate, 1e-9);
+    }
+}
+
+#[test]
+fn answer_does_not_depend_on_threads() {
+    let log = world(12_000, 4).log();
+    let parts = log.split(SplitRule::default()).unwrap();
+    let [one, three] = [1, 3].map(|threads| {
+        let engine = Engine::new(threads).unwrap();
+        certify(&engine, &policy(0.4, 0.8), &parts.valid, &parts.test, &Terms::default()).unwrap()
+    });
+    assert_eq!(one, three);
+    let again: Certificate = serde_json::from_str(&serde_json::to_string(&one).unwrap()).unwrap();
+    assert_eq!(again, one);
+}
+
+/// A row keeps its multiplicities wherever it stands, so order and sharding move last digits only.
+#[test]
+fn order_and_sharding_of_rows_change_nothing_but_rounding() {
+    let log = world(3000, 5).log();
+    let engine = Engine::single();
+    let rows = score(&engine, &log, &policy(0.4, 0.8)).unwrap();
+    let fold = Bootstrap { replicates: 200, seed: 9, log_scale: 0.0, centre: 2.0 };
+    let whole = engine.ask(&fold, &rows);
+    let mut shards: Vec<Scored> = rows.clone();
+    shards.reverse();
+    for s in &mut shards {
+        s.ids.reverse();
+        s.log_w.reverse();
+        s.y.reverse();
+    }
+    let mut merged = engine.ask(&fold, &shards[..1]);
+    let rest = engine.ask(&fold, &shards[1..]);
+    counterpoint::engine::Fold::merge(&fold, &rest, &mut merged);
+    for b in 0..200 {
+        for (x, y) in whole.replicate(b).0.iter().zip(merged.replicate(b).0) {
+            close(*x, y, 1e-9);
+        }
+    }
+    // and the same shards in the same order are the same bits
+    let mut again = engine.ask(&fold, &rows[..1]);
+    for r in &rows[1..] {
+        let one = engine.ask(&fold, std::slice::from_ref(r));
+        counterpoint::engine::Fold::merge(&fold, &one, &mut again);
+    }
+    assert_eq!(again, whole);
+}
+
+#[test]
+fn a_row_of_weight_two_is_two_rows() {
+    let w = world(400, 6);
+    let engine = Engine::single();
+    let log_w: Vec<f64> = w.a.iter().map(|a| Family::Normal.log_density(*a, 0.3, 0.9).value).collect();
+    let mut heavy = Scored::from_columns(0, log_w.clone(), w.y.clone());
+    heavy.omega = vec![2.0; 400];
+    let twice = |v: &[f64]| [v, v].concat();
+    let double = Scored::from_columns(0, twice(&log_w), twice(&w.y));
+    let terms = Terms { interval: Method::Normal, ..Terms::default() };
+    let [a, b] = [heavy.clone(), double].map(|r| certify_scored(&engine, &[r.clone()], &[r], &terms).unwrap());
+    all_close(&a.value, &b.value, |v| v);
+    all_close(&a.difference, &b.difference, |v| v);
+    close(a.test.effective, b.test.effective, 1e-9);
+    close(a.test.informative, b.test.informative, 1e-9);
+    close(a.test.top_percent_share, b.test.top_percent_share, 1e-9);
+    assert!(a.bound.is_none());
+    // replicates count such a row Poisson(2) times: 2 on average, with variance 2
+    let fold = Bootstrap { replicates: 500, seed: 1, log_scale: 0.0, centre: 0.0 };
+    let r = engine.ask(&fold, &[heavy]);
+    let n: Vec<f64> = (0..500).map(|b| r.replicate(b).n()).collect();
+    let mean = n.iter().sum::<f64>() / 500.0;
+    let variance = n.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / 499.0;
+    close(mean, 800.0, 5.0 * (800f64 / 500.0).sqrt() / 800.0);
+    close(variance, 800.0, 5.0 * (2.0f64 / 500.0).sqrt());
+}
+
+#[test]
+fn parts_that_share_rows_are_refused() {
+    let log = world(2000, 7).log();
+    let parts = log.split(SplitRule::default()).unwrap();
+    let go = |valid: &Log, test: &Log| certify(&Engine::single(), &policy(0.4, 0.8), valid, test, &Terms::default());
+    let e = go(&parts.test, &parts.test).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Data);
+    assert!(e.to_string().contains("test part") && e.remedy().is_some());
+    assert!(go(&log, &parts.test).is_err());
+    // other rows with the same numbers are other rows
+    assert!(go(&world(1000, 8).log(), &world(1000, 9).log()).is_ok());
+}
+
+#[test]
+fn the_gates_speak() {
+    let log = world(4000, 10).log();
+    let far = judge(&log, &policy(3.5, 0.2), &Terms::default());
+    assert_eq!(far.verdict, Verdict::Invalid);
+    assert!(far.reasons[0].contains("effective"), "{:?}", far.reasons);
+    let w = world(4000, 10);
+    let halved = World { p: w.p.iter().map(|p| 2.0 * p).collect(), ..w }.log();
+    let c = judge(&halved, &policy(0.4, 0.8), &Terms::default());
+    assert!(c.verdict == Verdict::Invalid && c.reasons[0].contains("mean weight"), "{:?}", c.reasons);
+    // the paper's gate does not look at the mean weight
+    assert_eq!(judge(&halved, &policy(0.4, 0.8), &Terms::paper()).verdict, Verdict::Deploy);
+    for terms in [
+        Terms { confidence: 1.0, ..Terms::default() },
+        Terms { bootstrap: 20, ..Terms::default() },
+        Terms { min_effective_rows: f64::NAN, ..Terms::default() },
+        Terms { cost_range: Some([1.0, 1.0]), ..Terms::default() },
+        Terms { interval: Method::Normal, ..Terms::paper() },
+    ] {
+        assert_eq!(terms.check().unwrap_err().kind(), ErrorKind::Recipe);
+    }
+}
+
+#[test]
+fn a_reward_is_a_cost_turned_round() {
+    let c = judge(&world(4000, 11).log(), &policy(0.4, 0.8), &Terms::default());
+    let r = c.to_user(Outcome::Reward);
+    assert_eq!(r.difference.lower, -c.difference.upper);
+    assert_eq!(r.value.estimate, -c.value.estimate);
+    assert_eq!(r.to_user(Outcome::Cost), c);
+    assert!(c.deploys() && r.difference.lower > 0.0);
+}
+
+#[test]
+fn several_policies_are_judged_together() {
+    let parts = world(8000, 12).log().split(SplitRule::default()).unwrap();
+    let policies = [policy(0.5, 0.8), policy(0.5, 0.8), policy(-0.3, 0.9), policy(4.0, 0.1)];
+    for adjust in [Adjust::MaxT, Adjust::Holm] {
+        let terms = Terms { adjust, ..Terms::default() };
+        let c = certify_many(&Engine::single(), &policies, &parts.valid, &parts.test, &terms).unwrap();
+        let verdicts: Vec<Verdict> = c.iter().map(|c| c.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Deploy, Verdict::Deploy, Verdict::Keep, Verdict::Invalid]);
+        assert!(c[3].adjusted.is_none());
+        for c in &c[..3] {
+            let a = c.adjusted.unwrap();
+            assert_eq!(a.policies, 3);
+            assert!(a.max_t.unwrap() >= c.p_value && a.holm >= a.max_t.unwrap() && a.holm <= 1.0, "{a:?}");
+        }
+        // equal policies have equal replicates
+        assert_eq!(c[0].adjusted, c[1].adjusted);
+    }
+}
+
+fn scored(w: &World, mean: f64, std: f64) -> Vec<Scored> {
+    let weight = |(a, p): (&f64, &f64)| Family::Normal.log_density(*a, mean, std).value - p.ln();
+    vec![Scored::from_columns(0, w.a.iter().zip(&w.p).map(weight).collect(), w.y.clone())]
+}
+
+/// 400 logs of 400 rows. Tolerances: nominal rate plus four Monte-Carlo standard errors, sqrt(r (1 - r) / 400).
+#[test]
+fn intervals_hold_the_truth_and_worse_policies_are_kept() {
+    let logs = 400;
+    let terms = |seed| Terms { seed, bootstrap: 400, ..Terms::default() };
+    let engine = Engine::single();
+    // (1 - m)^2 + s^2 = 2 exactly: H0 holds with equality
+    let (null, better) = ((1.0 - (2.0f64 - 0.81).sqrt(), 0.9), (0.3, 0.8));
+    let truth = (better.0 - 1.0f64).powi(2) + better.1 * better.1;
+    let (mut held, mut above, mut gain, mut deployed, mut found) = (0, 0, 0, 0, 0);
+    for k in 0..logs {
+        let (v, t) = (world(400, 1000 + 2 * k), world(400, 1001 + 2 * k));
+        let go = |(m, s): (f64, f64)| certify_scored(&engine, &scored(&v, m, s), &scored(&t, m, s), &terms(k)).unwrap();
+        let (n, b) = (go(null), go(better));
+        assert!(n.verdict != Verdict::Invalid && b.verdict != Verdict::Invalid, "{:?} {:?}", n.reasons, b.reasons);
+        held += usize::from(b.value.holds(truth));
+        above += usize::from(truth > b.value.upper);
+        gain += usize::from(b.difference.holds(truth - LOGGED));
+        deployed += usize::from(n.deploys());
+        found += usize::from(b.deploys());
+    }
+    let slack = |rate: f64| 4.0 * (rate * (1.0 - rate) / logs as f64).sqrt();
+    let share = |hits: usize| hits as f64 / logs as f64;
+    assert!((share(held) - 0.95).abs() < slack(0.95), "held {held}");
+    assert!((share(gain) - 0.95).abs() < slack(0.95), "gain held {gain}");
+    assert!(share(above) < 0.025 + slack(0.025), "above {above}");
+    assert!(share(deployed) < 0.025 + slack(0.025), "deployed {deployed}");
+    assert!(share(found) > 0.9, "found {found}");
+}
+
+/// 150 logs of 300 rows, 8 policies without gain: the nominal rate plus four standard errors.
+#[test]
+fn the_more_policies_are_tried_the_less_each_is_believed() {
+    let engine = Engine::single();
+    let nulls: Vec<(f64, f64)> =
+        (0..8).map(|k| 0.7 + 0.04 * f64::from(k)).map(|s| (1.0 - (2.0 - s * s).sqrt(), s)).collect();
+    let logs = 150;
+    let mut errs = 0;
+    for k in 0..logs {
+        let (v, t) = (world(300, 5000 + 2 * k), world(300, 5001 + 2 * k));
+        let rows: Vec<_> = nulls.iter().map(|&(m, s)| (scored(&v, m, s), scored(&t, m, s))).collect();
+        let terms = Terms { seed: k, bootstrap: 399, ..Terms::default() };
+        let c = certify_many_scored(&engine, &rows, &terms).unwrap();
+        errs += usize::from(c.iter().any(Certificate::deploys));
+    }
+    assert!(errs as f64 / logs as f64 <= 0.025 + 4.0 * (0.025 * 0.975 / logs as f64).sqrt(), "{errs}");
+}
+
+/// 200 paths of 1,000 rows: crossings at most alpha, plus four standard errors.
+#[test]
+fn a_monitor_may_be_looked_at_any_time() {
+    let (alpha, paths) = (0.1, 200);
+    let mut crossed = 0;
+    let mut width = 0.0;
+    for k in 0..paths {
+        let mut rng = ChaCha8Rng::seed_from_u64(k);
+        let mut monitor = Monitor::new(1.0 - alpha, 2.0, [-1.0, 0.0]).unwrap();
+        let mut out = false;
+        for _ in 0..1000 {
+            // w is 0 or 2, y is -1 or 0: the mean of w y is -0.3
+            let w = if rng.random::<bool>() { 2.0 } else { 0.0 };
+            let y = if rng.random::<f64>() < 0.3 { -1.0 } else { 0.0 };
+            let (lower, upper) = monitor.update(w, y).unwrap();
+            out |= lower > -0.3 || upper < -0.3;
+        }
+        crossed += usize::from(out);
+        let (lower, upper) = monitor.interval();
+        width += (upper - lower) / paths as f64;
+    }
+    let slack = 4.0 * (alpha * (1.0 - alpha) / paths as f64).sqrt();
+    assert!(crossed as f64 / paths as f64 <= alpha + slack, "{crossed}");
+    // not by being wide: a fixed-time normal interval is 0.074 wide here
+    assert!(width < 0.2, "{width}");
+    let mut monitor = Monitor::new(0.95, 1.0, [0.0, 1.0]).unwrap();
+    assert!(monitor.update(1.0, 1.5).unwrap_err().remedy().is_some());
+    assert!(monitor.update(f64::NAN, 0.5).is_err() && monitor.rows() == 0);
+    assert!(Monitor::new(0.95, 0.0, [0.0, 1.0]).is_err() && Monitor::new(0.95, 1.0, [1.0, 0.0]).is_err());
+}
