@@ -108,6 +108,19 @@ impl LogArgs {
         Ok(log)
     }
 
+    /// The log by name, for people.
+    pub(crate) fn name(&self) -> String {
+        name(&self.log)
+    }
+
+    /// The division in words.
+    pub(crate) fn split_words(&self, seed: u64) -> String {
+        match self.rule(seed) {
+            SplitRule::Column => "by the split column".into(),
+            SplitRule::Hash { .. } => format!("seeded hash of the row number (seed {seed}), 50/25/25"),
+        }
+    }
+
     /// How the log is divided.
     pub(crate) fn rule(&self, seed: u64) -> SplitRule {
         let split = self.split.clone().or_else(|| self.config().ok().and_then(|(c, _)| c.split));

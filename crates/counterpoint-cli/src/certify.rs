@@ -3,6 +3,7 @@
 use crate::Done;
 use crate::ask::LogArgs;
 use crate::say;
+use crate::story::Story;
 use clap::Args;
 use counterpoint::certify::{Certificate, Interval, Terms, Verdict, certify};
 use counterpoint::data::{Parts, write_text};
@@ -61,6 +62,9 @@ pub(crate) struct Certify {
     /// Threads; 0 means one a core.
     #[arg(long, default_value_t = 0)]
     threads: usize,
+    /// Write a report to this file (HTML).
+    #[arg(long)]
+    report: Option<PathBuf>,
     /// Write the certificate to this file (JSON).
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -77,6 +81,21 @@ impl Certify {
         let engine = Engine::new(self.threads)?;
         let certificate = issue(&engine, &policy, &parts, &self.terms.terms(self.seed), self.output.as_deref())?;
         tell(&certificate, &log.schema().outcome);
+        if let Some(path) = &self.report {
+            let story = Story {
+                engine: &engine,
+                log: &log,
+                parts: &parts,
+                policy: &policy,
+                certificate: &certificate,
+                recipe: None,
+                selected: None,
+                name: self.log.name(),
+                split: self.log.split_words(self.seed),
+                seed: self.seed,
+            };
+            story.write(path)?;
+        }
         if self.json {
             say::json(&serde_json::to_value(&certificate).unwrap_or_default());
         }

@@ -4,6 +4,7 @@ use crate::Done;
 use crate::certify;
 use crate::learn::{tell, tell_estimate};
 use crate::say::{self, Training};
+use crate::story::Story;
 use clap::Args;
 use counterpoint::certify::Terms;
 use counterpoint::{Engine, Estimator, Recipe, Result, SplitRule, evaluate, learn};
@@ -29,7 +30,7 @@ pub(crate) struct Demo {
     /// Threads; 0 means one a core.
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// Keep the log and the policy in this directory.
+    /// Keep the log, the policy and a report (HTML) in this directory.
     #[arg(long)]
     keep: Option<PathBuf>,
     /// Print one JSON object to stdout.
@@ -47,7 +48,8 @@ impl Demo {
             self.environment
         ));
         let simulated = self.environment.simulate(rows, self.seed);
-        let parts = simulated.log()?.split(SplitRule::Column)?;
+        let log = simulated.log()?;
+        let parts = log.split(SplitRule::Column)?;
         let recipe = Recipe { seed: self.seed, ..Recipe::default() };
         let bar = Training::new(recipe.starts, recipe.proximal_steps);
         let learned = learn(&engine, &parts.train, &recipe, &|p| bar.watch(p));
@@ -73,7 +75,20 @@ impl Demo {
             std::fs::create_dir_all(dir).map_err(|e| counterpoint::Error::io(dir, e))?;
             simulated.table().write(dir.join("log.parquet"))?;
             learned.policy.save(dir.join("policy.json"))?;
-            say::line(format_args!("\nwrote log.parquet and policy.json to {}", dir.display()));
+            let story = Story {
+                engine: &engine,
+                log: &log,
+                parts: &parts,
+                policy: &learned.policy,
+                certificate: &certificate,
+                recipe: Some(&recipe),
+                selected: None,
+                name: format!("a simulated log of {rows} rows ({})", self.environment),
+                split: "in thirds".into(),
+                seed: self.seed,
+            };
+            story.write(&dir.join("report.html"))?;
+            say::line(format_args!("\nthe log and the policy are in {}", dir.display()));
         }
         say::line(format_args!("\ndone in {:.1} s", clock.elapsed().as_secs_f64()));
         if self.json {

@@ -4,6 +4,7 @@ use crate::Done;
 use crate::ask::{LogArgs, RecipeArgs};
 use crate::certify::{self, TermArgs};
 use crate::say::{self, Training};
+use crate::story::Story;
 use clap::Args;
 use counterpoint::{Engine, Estimate, Estimator, Learned, Policy, Recipe, Result, evaluate, learn_knowing};
 use std::path::PathBuf;
@@ -26,6 +27,9 @@ pub(crate) struct Learn {
     output: PathBuf,
     #[command(flatten)]
     terms: TermArgs,
+    /// Write a report to this file (HTML).
+    #[arg(long, conflicts_with = "no_certify")]
+    report: Option<PathBuf>,
     /// Do not read the test part and give no certificate.
     #[arg(long)]
     no_certify: bool,
@@ -62,6 +66,21 @@ impl Learn {
             let file = self.output.with_extension("certificate.json");
             let c = certify::issue(&engine, &learned.policy, &parts, &self.terms.terms(recipe.seed), Some(&file))?;
             certify::tell(&c, &log.schema().outcome);
+            if let Some(path) = &self.report {
+                let story = Story {
+                    engine: &engine,
+                    log: &log,
+                    parts: &parts,
+                    policy: &learned.policy,
+                    certificate: &c,
+                    recipe: Some(&recipe),
+                    selected: None,
+                    name: self.log.name(),
+                    split: self.log.split_words(recipe.seed),
+                    seed: recipe.seed,
+                };
+                story.write(path)?;
+            }
             Some(c)
         };
         say::line(format_args!("\nwrote {}", self.output.display()));

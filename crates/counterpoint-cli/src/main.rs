@@ -18,6 +18,7 @@ mod report;
 mod say;
 mod select;
 mod simulate;
+mod story;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -5,6 +5,7 @@ use crate::ask::LogArgs;
 use crate::certify::{self, TermArgs};
 use crate::learn::tell_estimate;
 use crate::say;
+use crate::story::Story;
 use clap::Args;
 use counterpoint::data::Journal;
 use counterpoint::{Engine, Entry, Estimator, Fit, Gate, Grid, Memory, Result, Selected, Step, evaluate, select};
@@ -41,6 +42,9 @@ pub(crate) struct Select {
     /// Policy file to write (JSON); the leaderboard goes to a file beside it.
     #[arg(short, long)]
     output: PathBuf,
+    /// Write a report to this file (HTML).
+    #[arg(long)]
+    report: Option<PathBuf>,
     /// Continue an interrupted run from its journal.
     #[arg(long)]
     resume: bool,
@@ -72,6 +76,21 @@ impl Select {
         let certificate =
             certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed), Some(&certified))?;
         certify::tell(&certificate, &log.schema().outcome);
+        if let Some(path) = &self.report {
+            let story = Story {
+                engine: &engine,
+                log: &log,
+                parts: &parts,
+                policy: &selected.policy,
+                certificate: &certificate,
+                recipe: Some(&selected.recipe),
+                selected: Some(&selected),
+                name: self.log.name(),
+                split: self.log.split_words(self.seed),
+                seed: self.seed,
+            };
+            story.write(path)?;
+        }
         say::line(format_args!("\nwrote {}, {} and {}", self.output.display(), certified.display(), file.display()));
         if self.json {
             say::json(&serde_json::json!({

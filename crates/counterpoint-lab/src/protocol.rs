@@ -49,8 +49,10 @@ pub enum Rule {
 pub struct Confusion {
     /// Better, and found to be.
     pub found: usize,
-    /// Better, and kept out.
+    /// Better, and kept out (refusals included, as the paper counts).
     pub false_negatives: usize,
+    /// Better, and refused by the gates: no decision was made.
+    pub refused: usize,
     /// Not better, and let in.
     pub false_positives: usize,
     /// Not better, and kept out.
@@ -111,7 +113,7 @@ pub fn run(setup: Setup, rules: &[Rule], policies: usize, rows: usize, seed: u64
     let (valid, test) = (draw(), draw());
     let drawn: Vec<Drawn> = (0..policies).map(|_| Drawn::new(setup, &mut rng)).collect();
     let logged = LOGGING.value();
-    let decisions: Vec<(bool, Vec<bool>)> = drawn
+    let decisions: Vec<(bool, Vec<Verdict>)> = drawn
         .par_iter()
         .map(|d| {
             let score = |part: &[[f64; 3]]| {
@@ -124,9 +126,10 @@ pub fn run(setup: Setup, rules: &[Rule], policies: usize, rows: usize, seed: u64
         })
         .collect::<Result<_>>()?;
     let mut out = vec![Confusion::default(); rules.len()];
-    for (better, deploy) in &decisions {
-        for (c, deploy) in out.iter_mut().zip(deploy) {
-            match (better, deploy) {
+    for (better, verdicts) in &decisions {
+        for (c, verdict) in out.iter_mut().zip(verdicts) {
+            c.refused += usize::from(*better && *verdict == Verdict::Invalid);
+            match (better, *verdict == Verdict::Deploy) {
                 (true, true) => c.found += 1,
                 (true, false) => c.false_negatives += 1,
                 (false, true) => c.false_positives += 1,
@@ -137,13 +140,13 @@ pub fn run(setup: Setup, rules: &[Rule], policies: usize, rows: usize, seed: u64
     Ok(out)
 }
 
-/// Whether a rule deploys. With so many rows the 100-fold percentile bootstrap of the paper is the normal interval but
+/// The verdict of a rule. With so many rows the 100-fold percentile bootstrap of the paper is the normal interval but
 /// for its own noise, so all rules use the latter.
-fn decide(rule: Rule, valid: &[Scored], test: &[Scored]) -> Result<bool> {
+fn decide(rule: Rule, valid: &[Scored], test: &[Scored]) -> Result<Verdict> {
     let normal = counterpoint::certify::Method::Normal;
     let terms = Terms { interval: normal, ..Terms::default() };
     if rule == Rule::Paired {
-        return Ok(certify_scored(&Engine::single(), valid, test, &terms)?.verdict == Verdict::Deploy);
+        return Ok(certify_scored(&Engine::single(), valid, test, &terms)?.verdict);
     }
     let sums = |rows: &[Scored]| {
         let fold = Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre: 0.0 };
@@ -161,7 +164,12 @@ fn decide(rule: Rule, valid: &[Scored], test: &[Scored]) -> Result<bool> {
         }
         _ => own.value(),
     };
-    Ok(share > terms.min_effective_share && value + 1.959_963_984_540_054 * std_error < own.logged().0)
+    let passes = value + 1.959_963_984_540_054 * std_error < own.logged().0;
+    Ok(match (share > terms.min_effective_share, passes) {
+        (false, _) => Verdict::Invalid,
+        (true, true) => Verdict::Deploy,
+        (true, false) => Verdict::Keep,
+    })
 }
 
 #[cfg(test)]

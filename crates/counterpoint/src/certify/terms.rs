@@ -84,7 +84,7 @@ impl Default for Terms {
             min_effective_rows: 50.0,
             min_effective_share: 0.01,
             max_mean_weight_error: 0.1,
-            min_informative_rows: 20.0,
+            min_informative_rows: 10.0,
             bootstrap: 1000,
             interval: Method::BootstrapT,
             mode: Mode::Default,

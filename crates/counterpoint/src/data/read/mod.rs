@@ -96,14 +96,14 @@ pub fn read_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOption
         let name = piece.name();
         let mut before = 0;
         let batches = files.open(index, &unique(&columns)).map_err(|e| piece.blame(e))?;
-        let typed = batches.typed;
+        let untyped = batches.untyped.clone();
         for batch in batches {
             let batch = batch.map_err(|e| piece.blame(e))?;
             let batch = Batch { rows: batch.rows, columns: spread(&batch, &columns) };
             if log.is_none() {
                 layout.contexts = match known {
                     Some(inputs) => inputs.iter().map(Context::of).collect(),
-                    None => contexts_of(&contexts, &batch, typed, &options.categorical),
+                    None => contexts_of(&contexts, &batch, &untyped, &options.categorical),
                 };
                 log = Some(Rows::new(layout.clone(), options.drop_invalid)?);
             }
@@ -138,22 +138,22 @@ impl Table {
         let mut table = Table::default();
         for (index, piece) in files.pieces.iter().enumerate() {
             let batches = files.open(index, &unique(names)).map_err(|e| piece.blame(e))?;
-            let typed = batches.typed;
+            let untyped = batches.untyped.clone();
             for batch in batches {
                 let batch = batch.map_err(|e| piece.blame(e))?;
-                append(&mut table, &batch, &unique(names), typed).map_err(|e| piece.blame(e))?;
+                append(&mut table, &batch, &unique(names), &untyped).map_err(|e| piece.blame(e))?;
             }
         }
         Ok(table)
     }
 }
 
-fn append(table: &mut Table, batch: &Batch, names: &[&str], typed: bool) -> Result<()> {
-    for (name, array) in names.iter().zip(&batch.columns) {
+fn append(table: &mut Table, batch: &Batch, names: &[&str], untyped: &[bool]) -> Result<()> {
+    for ((name, array), &untyped) in names.iter().zip(&batch.columns).zip(untyped) {
         let place = |e: Error| e.at(format!("column {name:?}"));
         let at = table.columns.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
-            let words = if typed { cells::is_words(array.data_type()) } else { cells::looks_like_words(array) };
-            let empty = if words { Column::Words(Vec::new()) } else { Column::Numbers(Vec::new()) };
+            let empty =
+                if holds_words(array, untyped) { Column::Words(Vec::new()) } else { Column::Numbers(Vec::new()) };
             table.columns.push((name.to_string(), empty));
             table.columns.len() - 1
         });
@@ -191,17 +191,16 @@ fn spread(batch: &Batch, names: &[String]) -> Vec<ArrayRef> {
     names.iter().filter_map(|n| once.iter().position(|o| o == n)).map(|i| batch.columns[i].clone()).collect()
 }
 
-/// Numbers or categories: by the type of a column, or, in a file without types, by the cells of the first batch.
-fn contexts_of(names: &[&str], batch: &Batch, typed: bool, categorical: &[String]) -> Vec<Context> {
-    let words = |array: &ArrayRef| match typed || array.as_any().downcast_ref::<StringArray>().is_none() {
-        true => cells::is_words(array.data_type()),
-        false => cells::looks_like_words(array),
-    };
-    let context = |(name, array): (&&str, &ArrayRef)| match categorical.iter().any(|c| c == name) || words(array) {
-        true => Context::category(name),
-        false => Context::number(name),
-    };
-    names.iter().zip(&batch.columns).map(context).collect()
+/// By the type of a column, or, where it has none, by its cells.
+fn holds_words(array: &ArrayRef, untyped: bool) -> bool {
+    if untyped { cells::looks_like_words(array) } else { cells::is_words(array.data_type()) }
+}
+
+/// Numbers or categories, by the first batch. Contexts come first, and each once, so that places agree.
+fn contexts_of(names: &[&str], batch: &Batch, untyped: &[bool], categorical: &[String]) -> Vec<Context> {
+    let category = |c: usize| categorical.iter().any(|n| n == names[c]) || holds_words(&batch.columns[c], untyped[c]);
+    let context = |c: usize| if category(c) { Context::category(names[c]) } else { Context::number(names[c]) };
+    (0..names.len()).map(context).collect()
 }
 
 /// A column after decoding.

@@ -27,8 +27,8 @@ pub(super) struct Batches {
     from: Box<dyn Iterator<Item = Result<Batch>> + Send>,
     /// Where each wanted column comes from.
     sources: Vec<Source>,
-    /// Whether the format has types; CSV has none.
-    pub(super) typed: bool,
+    /// Columns without a type, which are all that a CSV file itself holds.
+    pub(super) untyped: Vec<bool>,
 }
 
 #[derive(Clone)]
@@ -71,6 +71,7 @@ impl Pieces {
                 .hint("rename one of the two"));
         }
         let typed = file.typed();
+        let untyped = names.iter().map(|n| !typed && folder(n).is_none()).collect();
         let mut next = 0;
         let sources = names.iter().map(|n| match folder(n) {
             Some(k) => Source::Folder(piece.keys[k].1.clone(), self.kinds[k]),
@@ -88,7 +89,7 @@ impl Pieces {
             }
             _ => e,
         })?;
-        Ok(Batches { from, sources, typed })
+        Ok(Batches { from, sources, untyped })
     }
 
     /// All columns of the first file, those of its folders last.

@@ -1,0 +1,43 @@
+//! The commands of GUIDE.md, run in order as they stand there.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::process::Command;
+
+/// The fenced blocks of one language, in order.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let open = format!("```{language}\n");
+    text.split(&open).skip(1).map(|b| b.split("```").next().unwrap_or_default()).collect()
+}
+
+#[test]
+fn every_command_of_the_guide_works_as_written() {
+    let guide = include_str!("../../../GUIDE.md");
+    let dir = tempfile::tempdir().unwrap();
+    let toml = blocks(guide, "toml");
+    std::fs::write(dir.path().join("log.toml"), toml[0]).unwrap();
+    std::fs::write(dir.path().join("grid.toml"), toml[1]).unwrap();
+    let commands: Vec<&str> = blocks(guide, "sh").iter().flat_map(|b| b.lines()).collect();
+    assert!(commands.len() >= 8, "the guide has lost its commands");
+    for line in commands {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[0], "counterpoint", "{line}");
+        let done = Command::new(env!("CARGO_BIN_EXE_counterpoint"))
+            .current_dir(dir.path())
+            .args(&words[1..])
+            .output()
+            .unwrap();
+        // 0: done and certified; 1: done, not certified; anything else is a broken promise
+        assert!(matches!(done.status.code(), Some(0 | 1)), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+    for file in [
+        "policy.json",
+        "policy.certificate.json",
+        "best.json",
+        "best.leaderboard.json",
+        "certificate.json",
+        "actions.parquet",
+    ] {
+        assert!(dir.path().join(file).exists(), "{file}");
+    }
+}
