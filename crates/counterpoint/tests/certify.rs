@@ -203,7 +203,8 @@ fn a_row_of_weight_two_is_two_rows() {
     let twice = |v: &[f64]| [v, v].concat();
     let double = Scored::from_columns(0, twice(&log_w), twice(&w.y));
     let terms = Terms { interval: Method::Normal, ..Terms::default() };
-    let [a, b] = [heavy.clone(), double].map(|r| certify_scored(&engine, &[r.clone()], &[r], &terms).unwrap());
+    let [a, b] = [heavy.clone(), double]
+        .map(|r| certify_scored(&engine, std::slice::from_ref(&r), std::slice::from_ref(&r), &terms).unwrap());
     all_close(&a.value, &b.value, |v| v);
     all_close(&a.difference, &b.difference, |v| v);
     close(a.test.effective, b.test.effective, 1e-9);

@@ -124,6 +124,8 @@ fn folders_are_columns_and_order_is_by_path() {
     let days: Vec<f64> = log.blocks()[0].x[1].clone();
     assert_eq!(days, [2.0; 5].into_iter().chain([3.0; 5]).chain([1.0; 5]).collect::<Vec<_>>());
     let parts = log.split(counterpoint::SplitRule::Column).unwrap();
+    let dealt = log.clone().into_parts(counterpoint::SplitRule::Column).unwrap();
+    assert!(dealt.train == parts.train && dealt.valid == parts.valid && dealt.test == parts.test);
     assert_eq!((parts.train.blocks()[0].x[1][0], parts.test.rows()), (3.0, 5));
     // the same through a pattern; folders before the pattern are not columns
     let pattern = dir.path("log").join("split=*/day=*/*.parquet");

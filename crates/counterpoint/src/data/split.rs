@@ -102,6 +102,17 @@ impl Log {
 
     /// Divides the log. An empty part is an error: no question could be asked of it.
     pub fn split(&self, rule: SplitRule) -> Result<Parts> {
+        self.divide(rule, self.blocks.iter())
+    }
+
+    /// Like [`split`](Self::split), and gives the memory of each block back as soon as its rows are dealt: for logs too
+    /// large to be there twice.
+    pub fn into_parts(mut self, rule: SplitRule) -> Result<Parts> {
+        let blocks = std::mem::take(&mut self.blocks);
+        self.divide(rule, blocks.into_iter())
+    }
+
+    fn divide<B: std::borrow::Borrow<Block>>(&self, rule: SplitRule, blocks: impl Iterator<Item = B>) -> Result<Parts> {
         let by_column = match (rule, &self.parts) {
             (SplitRule::Column, None) => {
                 return Err(Error::data("the log has no split column").hint("name one with --split, or split by hash"));
@@ -116,7 +127,8 @@ impl Log {
         };
         let mut parts = [Part::Train, Part::Valid, Part::Test].map(|_| Vec::<Block>::new());
         let mut index = 0;
-        for b in &self.blocks {
+        for b in blocks {
+            let b = b.borrow();
             for i in 0..b.rows() {
                 let part = match (rule, by_column) {
                     (SplitRule::Hash { seed, shares }, _) => assign(hash(seed, b.ids[i]), shares),

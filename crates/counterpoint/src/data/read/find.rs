@@ -99,7 +99,10 @@ fn expand(path: &Path) -> Result<Vec<Piece>> {
     } else {
         let bad = |e: glob::PatternError| Error::data(format!("it is not a pattern: {e}")).at(text.to_string());
         for entry in glob::glob(&text).map_err(bad)? {
-            let entry = entry.map_err(|e| Error::io(e.path().to_path_buf(), e.into()))?;
+            let entry = entry.map_err(|e| {
+                let path = e.path().to_path_buf();
+                Error::io(path, e.into())
+            })?;
             match entry.is_dir() {
                 true => walk(&entry, 0, &mut found)?,
                 false if Kind::of(&entry).is_ok() => found.push(entry),
