@@ -101,10 +101,12 @@ fn the_recipe_it_prints_is_the_recipe_it_reads() {
 #[test]
 fn the_demo_tells_estimate_and_truth() {
     let dir = tempfile::tempdir().unwrap();
-    let done = run(dir.path(), "demo --rows 3000 --json --keep kept");
+    let done = run(dir.path(), "demo --rows 12000 --json --keep kept");
     assert!(done.status.success(), "{}", text(&done.stderr));
     let said: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     let truth = |k: &str| said["truth"][k].as_f64().unwrap();
     assert!(truth("learned") > truth("logging") && truth("learned") < truth("oracle") + 0.02);
-    assert!(dir.path().join("kept/policy.json").exists() && dir.path().join("kept/log.parquet").exists());
+    for file in ["policy.json", "log.parquet", "report.html"] {
+        assert!(dir.path().join("kept").join(file).exists(), "{file}");
+    }
 }
