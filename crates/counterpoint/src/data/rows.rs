@@ -24,6 +24,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Names of the columns in the order of a chunk.
+    #[cfg(feature = "readers")]
     pub(super) fn columns(&self) -> Vec<String> {
         let contexts = self.contexts.iter().map(|c| &c.name);
         let rest = self.actions.iter().chain([&self.outcome, &self.propensity]).chain(&self.weight).chain(&self.split);
