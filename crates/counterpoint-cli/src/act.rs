@@ -101,6 +101,10 @@ fn append(so_far: Option<Column>, more: Option<Column>) -> Result<Option<Column>
             a.extend(b);
             Some(Column::Numbers(a))
         }
+        (Some(Column::Integers(mut a)), Some(Column::Integers(b))) => {
+            a.extend(b);
+            Some(Column::Integers(a))
+        }
         (Some(Column::Words(mut a)), Some(Column::Words(b))) => {
             a.extend(b);
             Some(Column::Words(a))

@@ -146,6 +146,16 @@ fn ids_stay_what_they_are() {
         let batch = read_contexts(&[&path], &by(&policy), Some("id")).unwrap().next().unwrap().unwrap();
         assert_eq!(batch.ids, Some(Column::Integers(ids.clone())));
     }
+    // in every batch of a file alike
+    let mut long = log(70_000, &["Rome"]);
+    long.columns.push(("id".into(), Column::Integers((0..70_000).collect())));
+    let path = dir.path().join("long.parquet");
+    long.write(&path).unwrap();
+    let batches: Vec<_> = read_contexts(&[&path], &by(&policy), Some("id")).unwrap().map(Result::unwrap).collect();
+    assert!(batches.len() > 1 && batches.iter().all(|b| matches!(b.ids, Some(Column::Integers(_)))));
+    let gap = put(dir.path(), "gap.csv", "id,city,hour\na,Rome,1\n,Rome,1\n");
+    let said = read_contexts(&[&gap], &by(&policy), Some("id")).unwrap().find_map(Result::err).unwrap().to_string();
+    assert!(said.contains("gap.csv, row 2: the id is missing"), "{said}");
 }
 
 #[test]

@@ -20,11 +20,12 @@ pub enum Part {
 impl std::str::FromStr for Part {
     type Err = Error;
     fn from_str(s: &str) -> Result<Self> {
-        match s.trim().to_ascii_lowercase().as_str() {
-            "train" => Ok(Part::Train),
-            "valid" | "validation" | "val" => Ok(Part::Valid),
-            "test" => Ok(Part::Test),
-            _ => Err(Error::data(format!("{s:?} is not a part of a log (train, valid or test)"))),
+        let is = |words: &[&str]| words.iter().any(|w| s.trim().eq_ignore_ascii_case(w)); // no allocation: once a row
+        match () {
+            () if is(&["train"]) => Ok(Part::Train),
+            () if is(&["valid", "validation", "val"]) => Ok(Part::Valid),
+            () if is(&["test"]) => Ok(Part::Test),
+            () => Err(Error::data(format!("{s:?} is not a part of a log (train, valid or test)"))),
         }
     }
 }

@@ -129,7 +129,7 @@ impl ContextReader {
             x.push(to);
         }
         self.expansion.apply(&mut x, keep.len());
-        let ids = id.map(|array| ids(&array, &keep)).transpose().map_err(|e| e.at(file.to_string()))?;
+        let ids = id.map(|array| ids(&array, &keep, self.before)).transpose().map_err(|e| e.at(file.to_string()))?;
         let rows = keep.iter().map(|&i| self.seen + i as u64).collect();
         self.before += batch.rows;
         self.seen += batch.rows as u64;
@@ -156,15 +156,18 @@ fn needed(e: Error) -> Error {
     }
 }
 
-fn ids(array: &ArrayRef, keep: &[usize]) -> Result<Column> {
-    if array.data_type().is_integer() && array.null_count() == 0 {
+/// By the type of the column alone, so that all batches of a file agree.
+fn ids(array: &ArrayRef, keep: &[usize], before: usize) -> Result<Column> {
+    if let Some(&i) = keep.iter().find(|&&i| array.is_null(i)) {
+        return Err(Error::data("the id is missing")
+            .at(format!("row {}", before + i + 1))
+            .hint("give every row an id"));
+    }
+    if array.data_type().is_integer() && array.data_type() != &DataType::UInt64 {
         let whole = cast(array, &DataType::Int64).map_err(|e| Error::data(e.to_string()))?;
         let whole = whole.as_primitive::<Int64Type>();
-        if whole.null_count() == 0 {
-            return Ok(Column::Integers(keep.iter().map(|&i| whole.value(i)).collect()));
-        }
+        return Ok(Column::Integers(keep.iter().map(|&i| whole.value(i)).collect()));
     }
     let words = cells::words(array)?;
-    let word = |&i: &usize| if words.is_null(i) { String::new() } else { words.value(i).to_string() };
-    Ok(Column::Words(keep.iter().map(word).collect()))
+    Ok(Column::Words(keep.iter().map(|&i| words.value(i).to_string()).collect()))
 }
