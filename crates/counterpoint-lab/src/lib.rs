@@ -24,6 +24,7 @@ mod cocoa;
 mod logging;
 mod online;
 mod oracle;
+pub mod paper;
 mod potentials;
 pub mod protocol;
 pub mod validity;

@@ -1,0 +1,28 @@
+//! The paper, again: every table and figure as an experiment that can be run.
+//!
+//! An experiment is a function from its surroundings ([`Ask`]) to what it shows ([`Exhibit`]). [`exhibits`] lists them all.
+
+mod ask;
+mod exhibit;
+
+pub use ask::{Ask, Effort};
+pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
+
+use counterpoint::Result;
+
+/// An experiment with its names.
+pub struct Experiment {
+    /// On the command line: `table2`, `soft-clipping`.
+    pub name: &'static str,
+    /// As a heading.
+    pub title: &'static str,
+    /// Where the paper has it.
+    pub place: &'static str,
+    /// Runs it.
+    pub run: fn(&Ask) -> Result<Exhibit>,
+}
+
+/// All experiments, in the order of the paper.
+pub fn exhibits() -> &'static [Experiment] {
+    &[]
+}
