@@ -62,8 +62,6 @@ fn main() -> Result<()> {
     }
     if wanted("heavy") {
         coverage("Coverage, heavy tails (twin of CoCoA)", World::Heavy, &HEAVY, &ask, &Terms::default())?;
-        let open = Terms { min_informative_rows: 0.0, ..Terms::default() };
-        coverage("Coverage, heavy tails, without the gate on informative rows", World::Heavy, &HEAVY, &ask, &open)?;
     }
     if wanted("null") {
         null(&ask)?;

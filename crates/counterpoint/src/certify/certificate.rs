@@ -51,6 +51,10 @@ pub struct Certificate {
     pub p_value: f64,
     /// The same, adjusted for other policies tested on the same rows.
     pub adjusted: Option<Adjusted>,
+    /// Degrees of freedom of the standard errors of value and difference, by Satterthwaite's rule: the smaller of
+    /// 2 / (1/m - 1/n) on the valid and on the test part, m their [informative](Diagnostics::informative) rows. Quantiles are stretched by
+    /// the ratio of Student's to the normal one: by 2.2 at two degrees, 1.14 at ten, 1.02 at fifty.
+    pub freedom: f64,
     /// Bounds that hold without asymptotics, where they can be had.
     pub bound: Option<Bound>,
     /// The weights on the valid part: they decide whether the verdict counts.

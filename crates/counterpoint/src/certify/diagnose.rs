@@ -37,12 +37,27 @@ pub struct Diagnostics {
     pub outside: f64,
 }
 
+impl Diagnostics {
+    /// Degrees of freedom of a standard error that rests on the informative rows: 2 / (1/m - 1/n). For normal terms it is n.
+    pub fn freedom(&self) -> f64 {
+        freedom(self.informative, self.rows)
+    }
+}
+
+/// sum psi^2 has the relative variance 1/m - 1/n, a chi-square with f degrees of freedom 2/f. At most 2e9, which is as
+/// good as infinitely many and has a place in JSON.
+fn freedom(informative: f64, rows: f64) -> f64 {
+    2.0 / (1.0 / informative - 1.0 / rows).max(1e-9)
+}
+
 /// The sums of a part in units that keep digits, with the diagnostics of its weights.
 pub(super) struct Part {
     pub(super) sums: Replicates,
     pub(super) centre: f64,
     pub(super) diagnostics: Diagnostics,
     pub(super) largest_log_w: f64,
+    /// Degrees of freedom of the standard error of the log's own mean cost.
+    pub(super) logged_freedom: f64,
 }
 
 impl Part {
@@ -66,6 +81,8 @@ impl Part {
         let difference = |v: f64, z: f64| (v - vbar) * (z - l) / (1.0 + vbar) - d;
         let informative =
             [participation(each(), log_scale, centre, value), participation(each(), log_scale, centre, difference)];
+        let mean = own.logged().0;
+        let logged = participation(each(), log_scale, centre, |_, z| z - mean);
         let mut weights: Vec<(f64, f64)> = present().map(|r| (r.0, r.2)).collect();
         weights.sort_by(|a, b| b.0.total_cmp(&a.0));
         let scale = log_scale.exp();
@@ -82,7 +99,7 @@ impl Part {
             tail_index: hill(&weights, n),
             outside: rows.iter().map(|b| b.outside).sum::<f64>() / n,
         };
-        Ok(Part { sums, centre, diagnostics, largest_log_w: top })
+        Ok(Part { sums, centre, diagnostics, largest_log_w: top, logged_freedom: freedom(logged.min(n), n) })
     }
 }
 

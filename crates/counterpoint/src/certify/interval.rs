@@ -4,6 +4,7 @@ use super::terms::{Method, Terms};
 use crate::data::Outcome;
 use crate::folds::{Moments, Replicates};
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::erf::{erfc, erfc_inv};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
@@ -41,7 +42,7 @@ impl Interval {
     }
 
     pub(super) fn normal((estimate, std_error): (f64, f64), terms: &Terms) -> Self {
-        let half = SQRT_2 * erfc_inv(2.0 * terms.tail()) * std_error;
+        let half = normal_quantile(terms) * std_error;
         Interval { estimate, std_error, lower: estimate - half, upper: estimate + half }
     }
 }
@@ -49,30 +50,50 @@ impl Interval {
 /// A figure of the sums: an estimate and its standard error.
 pub(super) type Figure = fn(&Moments) -> (f64, f64);
 
-/// A figure with its interval, and how likely so low an estimate would be if the truth were `null` (one-sided).
-pub(super) fn interval(sums: &Replicates, figure: Figure, null: f64, terms: &Terms) -> (Interval, f64) {
+/// z of the terms: the standard normal leaves delta / 2 beyond it.
+fn normal_quantile(terms: &Terms) -> f64 {
+    SQRT_2 * erfc_inv(2.0 * terms.tail())
+}
+
+/// How much further Student's law with these degrees of freedom reaches than the normal one.
+///
+/// A standard error from few rows is uncertain itself; the bootstrap draws from those rows and hides it. With r the
+/// relative variance of se^2, a chi-square of 2 / r degrees varies as much (Satterthwaite 1946).
+pub(super) fn stretch(freedom: f64, terms: &Terms) -> f64 {
+    match StudentsT::new(0.0, 1.0, freedom.max(1.0)) {
+        Ok(law) if freedom < 1e6 => (law.inverse_cdf(1.0 - terms.tail()) / normal_quantile(terms)).max(1.0),
+        _ => 1.0,
+    }
+}
+
+/// A figure with its interval, and how likely so low an estimate would be if the truth were 0 (one-sided).
+pub(super) fn interval(sums: &Replicates, figure: Figure, freedom: f64, terms: &Terms) -> (Interval, f64) {
     let own = figure(&sums.own);
     let (estimate, std_error) = own;
     let k = terms.rank();
     match terms.interval {
         Method::Normal => {
-            let z = if std_error > 0.0 { (estimate - null) / std_error } else { 0.0 };
-            (Interval::normal(own, terms), 0.5 * erfc(-z * FRAC_1_SQRT_2))
+            let stretch = stretch(freedom, terms);
+            let z = if std_error > 0.0 { estimate / (stretch * std_error) } else { 0.0 };
+            (
+                Interval { std_error, ..Interval::normal((estimate, stretch * std_error), terms) },
+                0.5 * erfc(-z * FRAC_1_SQRT_2),
+            )
         }
         Method::Percentile => {
             let mut t: Vec<f64> = (0..terms.bootstrap).map(|b| figure(&sums.replicate(b)).0).collect();
-            let p = p_value(t.iter().filter(|t| t.is_nan() || **t >= null).count(), terms.bootstrap);
+            let p = p_value(t.iter().filter(|t| t.is_nan() || **t >= 0.0).count(), terms.bootstrap);
             // a replicate without weight says nothing: it counts against both ends
             let [lower, upper] = ends(&mut t, k);
             (Interval { estimate, std_error, lower, upper }, p)
         }
         Method::BootstrapT => {
             let mut t = studentised(sums, figure, terms.bootstrap);
-            let observed = (estimate - null) / std_error;
+            let se = stretch(freedom, terms) * std_error;
+            let observed = estimate / se;
             let p = p_value(t.iter().filter(|t| t.is_nan() || **t <= observed).count(), terms.bootstrap);
             let [low, high] = ends(&mut t, k);
-            let interval =
-                Interval { estimate, std_error, lower: estimate - high * std_error, upper: estimate - low * std_error };
+            let interval = Interval { estimate, std_error, lower: estimate - high * se, upper: estimate - low * se };
             (interval, if std_error > 0.0 { p } else { 1.0 })
         }
     }
@@ -109,6 +130,17 @@ fn ends(t: &mut [f64], k: usize) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_degrees_of_freedom_reach_further() {
+        let terms = Terms::default();
+        // Student's .975 quantiles: 12.7062, 4.30265, 2.22814, 2.00856; the normal one: 1.95996
+        for (freedom, t) in [(0.2, 12.7062), (1.0, 12.7062), (2.0, 4.30265), (10.0, 2.22814), (50.0, 2.00856)] {
+            assert!((stretch(freedom, &terms) - t / 1.95996).abs() < 1e-4, "{freedom}");
+        }
+        assert!((stretch(1e5, &terms) - 1.0).abs() < 2e-5);
+        assert_eq!(stretch(f64::INFINITY, &terms), 1.0);
+    }
 
     #[test]
     fn ends_leave_k_minus_one_values_out_on_each_side() {

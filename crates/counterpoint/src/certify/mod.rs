@@ -2,12 +2,13 @@
 //!
 //! [`certify`] asks whether a policy would have cost less than the log did, H0: L(pi) >= L(pi0), in two steps that read
 //! different rows. The VALID part says whether the TEST part can tell: enough effective rows, weights whose mean is near
-//! 1, enough rows behind the standard error. Then the test part is read, once: the difference D = SNIPS(pi) - mean(y), paired
+//! 1. Then the test part is read, once: the difference D = SNIPS(pi) - mean(y), paired
 //! row by row, with a studentised bootstrap interval. The answer is `deploy`, `keep` or `invalid`, with its reasons.
 //!
 //! Why the gate must read other rows: weights that happen to miss the test rows make both n_eff and the estimate wrong
 //! together, so gating on the test rows selects for error. Why paired: the costs of the log are common to both sides,
-//! and most of their noise cancels. Why studentised: weighted costs are skewed.
+//! and most of their noise cancels. Why studentised: weighted costs are skewed. Why degrees of freedom: a standard error
+//! that rests on three rows is itself a guess, and the bootstrap, which has only those rows, cannot know by how much.
 //!
 //! What cannot be seen from here: whether the policy was learned on these rows. The parts must not share rows (that is
 //! refused), and the test part must have been read by nobody else (that is the caller's word). For many policies on one
@@ -119,9 +120,11 @@ fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) ->
     let gate = Part::new(engine, valid, 0, terms)?;
     let part = Part::new(engine, test, terms.replicates(), terms)?;
     let refusals = refusals(&gate.diagnostics, terms);
-    let figure = |figure| interval::interval(&part.sums, figure, 0.0, terms);
+    // the part that rests on fewer rows says how much a standard error is worth; the other may have missed the rare rows
+    let freedom = gate.diagnostics.freedom().min(part.diagnostics.freedom());
+    let figure = |figure| interval::interval(&part.sums, figure, freedom, terms);
     let value = figure(Moments::value).0.shifted(part.centre);
-    let logged = figure(Moments::logged).0.shifted(part.centre);
+    let logged = interval::interval(&part.sums, Moments::logged, part.logged_freedom, terms).0.shifted(part.centre);
     let (mut difference, mut p_value) = figure(Moments::difference);
     let mut reasons = Vec::new();
     let own = difference.std_error <= ROUNDING * logged.std_error;
@@ -158,13 +161,15 @@ fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) ->
         difference,
         p_value,
         adjusted: None,
+        freedom,
         bound,
         valid: gate.diagnostics,
         test: part.diagnostics,
         terms: terms.clone(),
         fingerprint: format!("{fingerprint:016x}"),
     };
-    let observed = if own { f64::INFINITY } else { difference.estimate / difference.std_error };
+    let stretch = interval::stretch(freedom, terms);
+    let observed = if own { f64::INFINITY } else { difference.estimate / (stretch * difference.std_error) };
     Ok(Judged { certificate, observed, replicates })
 }
 
@@ -187,12 +192,6 @@ fn refusals(d: &Diagnostics, terms: &Terms) -> Vec<String> {
         why.push(format!(
             "the mean weight on the valid rows is {mean:.3}, further than {most} from 1: the policy goes where the log \
              has not been, or the propensities are not densities"
-        ));
-    }
-    if d.informative < terms.min_informative_rows {
-        why.push(format!(
-            "the standard error rests on {:.1} valid rows, {} are needed: a few rows with large costs and weights decide",
-            d.informative, terms.min_informative_rows
         ));
     }
     why

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The studentised Poisson bootstrap: quantiles of (T* - T) / se* take the place of the normal ones. The default,
-    /// because weighted costs are skewed, and a symmetric interval is then too short on one side.
+    /// The studentised Poisson bootstrap: quantiles of (T* - T) / se* take the place of the normal ones, stretched by what
+    /// [`Certificate::freedom`](super::Certificate::freedom) says of se. The default, because weighted costs are skewed, and a symmetric
+    /// interval is then too short on one side.
     #[default]
     BootstrapT,
-    /// T +- z se, se from the influence function. No replicates: the fast path for large n_eff.
+    /// T +- t se, se from the influence function, t a quantile of Student's law with as many degrees of freedom as se
+    /// has. No replicates: the fast path for large n_eff.
     Normal,
     /// Quantiles of T* themselves, as in the paper.
     Percentile,
@@ -60,9 +62,6 @@ pub struct Terms {
     pub min_effective_share: f64,
     /// Largest |mean(w) - 1| on the valid part.
     pub max_mean_weight_error: f64,
-    /// Fewest rows a standard error rests on, (sum psi^2)^2 / sum psi^4 on the valid part. Weights say nothing of costs
-    /// that are almost always 0 and sometimes huge; this does.
-    pub min_informative_rows: f64,
     /// Replicates of the bootstrap.
     pub bootstrap: usize,
     /// How intervals are made.
@@ -84,7 +83,6 @@ impl Default for Terms {
             min_effective_rows: 50.0,
             min_effective_share: 0.01,
             max_mean_weight_error: 0.1,
-            min_informative_rows: 10.0,
             bootstrap: 1000,
             interval: Method::BootstrapT,
             mode: Mode::Default,
@@ -126,7 +124,6 @@ impl Terms {
             ("min_effective_rows", self.min_effective_rows),
             ("min_effective_share", self.min_effective_share),
             ("max_mean_weight_error", self.max_mean_weight_error),
-            ("min_informative_rows", self.min_informative_rows),
         ] {
             if !(v.is_finite() && v >= 0.0) {
                 return field(name, format!("{v} must be a number >= 0"));
