@@ -1,6 +1,6 @@
 //! What a log holds, whether its propensities can be densities, and which policies it can support.
 
-use crate::data::{Log, Outcome, Summary};
+use crate::data::{Log, Outcome, Propensities, Summary};
 use crate::error::Result;
 use crate::features::anchors::quantile_sorted;
 use crate::policy::Family;
@@ -25,6 +25,8 @@ pub struct Description {
     pub nonzero: f64,
     /// Whether the propensities can be densities.
     pub propensity: PropensityCheck,
+    /// Where they come from.
+    pub propensities: Propensities,
     /// What policies the log can support, around typical actions.
     pub support: Vec<Support>,
     /// Things to look at before believing anything.
@@ -128,10 +130,12 @@ pub fn describe(log: &Log) -> Result<Description> {
         }
     }
     let outcome = facts(&schema.outcome, &outcomes, &column(&|b| b.y.iter().map(|y| sign * y).collect()));
-    let propensity = propensity_check(log, &actions);
+    let central: Vec<(f64, f64)> = actions.iter().map(|a| (a.quantiles[1], a.quantiles[5])).collect();
+    let propensity = propensity_check(log, &central);
     let support = support(log, &actions, &sorted_actions[0]);
-    let mut warnings = Vec::new();
-    if !propensity.plausible {
+    let mut warnings: Vec<String> = schema.propensities.sentence().into_iter().collect();
+    warnings.extend(schema.propensities.estimated().iter().flat_map(|e| e.warnings.clone()));
+    if !propensity.plausible && schema.propensities == Propensities::Logged {
         warnings.push(format!(
             "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be 1)",
             propensity.ratio
@@ -155,21 +159,22 @@ pub fn describe(log: &Log) -> Result<Description> {
         direction: schema.direction,
         nonzero: nonzero / total,
         propensity,
+        propensities: schema.propensities.clone(),
         support,
         warnings,
     })
 }
 
-fn propensity_check(log: &Log, actions: &[ColumnFacts]) -> PropensityCheck {
-    let volume: f64 = actions.iter().map(|a| a.quantiles[5] - a.quantiles[1]).product();
+/// The check over a box: for each action where its central range begins and ends.
+pub(crate) fn propensity_check(log: &Log, central: &[(f64, f64)]) -> PropensityCheck {
+    let volume: f64 = central.iter().map(|(low, high)| high - low).product();
     let mut s = Summary::default();
     let (mut low, mut high) = (f64::INFINITY, 0f64);
     for b in log.blocks() {
         for i in 0..b.rows() {
             let p = b.log_p[i].exp();
             (low, high) = (low.min(p), high.max(p));
-            let inside =
-                actions.iter().enumerate().all(|(c, a)| (a.quantiles[1]..=a.quantiles[5]).contains(&b.a[c][i]));
+            let inside = central.iter().enumerate().all(|(c, (low, high))| (*low..=*high).contains(&b.a[c][i]));
             s.add(if inside { 1.0 / p } else { 0.0 }, b.omega[i]);
         }
     }

@@ -4,7 +4,7 @@
 //! [`learn`] starts several times, keeps the best training objective, and reports the spread. Starting points run side
 //! by side where there are more of them than threads; the result is the same bits either way.
 
-use crate::data::Log;
+use crate::data::{Log, Propensities};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::{LossModel, Normalise};
@@ -38,6 +38,8 @@ pub struct Learned {
     pub baseline: f64,
     /// The loss model, where the recipe needed one.
     pub model: Option<LossModel>,
+    /// Where the propensities of the train part come from.
+    pub propensities: Propensities,
 }
 
 /// How one starting point ended.
@@ -280,6 +282,7 @@ impl Plan {
             silent_contexts: self.silent.iter().map(|&j| train.schema().contexts[j].clone()).collect(),
             baseline: self.baseline,
             model: self.model,
+            propensities: train.schema().propensities.clone(),
         })
     }
 

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! The rooms, from what happened to what to do: [`data`], [`features`], [`policy`], [`estimate`], [`engine`], [`folds`],
-//! [`optim`], [`recipe`]. The library never prints, never exits, never reads the environment.
+//! [`optim`], [`recipe`]; [`propensity`] where none were logged. The library never prints, never exits, never reads the environment.
 
 #![forbid(unsafe_code)]
 
@@ -44,6 +44,7 @@ mod learn;
 mod linalg;
 pub mod optim;
 pub mod policy;
+pub mod propensity;
 pub mod recipe;
 mod rng;
 mod select;
