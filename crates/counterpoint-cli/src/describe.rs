@@ -4,7 +4,7 @@ use crate::Done;
 use crate::ask::LogArgs;
 use crate::say;
 use clap::Args;
-use counterpoint::{ColumnFacts, Result, describe};
+use counterpoint::{ColumnFacts, Engine, Result, describe};
 
 /// Say what a log holds, whether its propensities can be densities, and what policies it can support.
 #[derive(Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Describe {
 
 impl Describe {
     pub(crate) fn run(&self) -> Result<Done> {
-        let facts = describe(&self.log.read()?)?;
+        let facts = describe(&self.log.read(&Engine::new(0)?)?)?;
         say::heading(format_args!("{} rows", facts.rows));
         say::line(format_args!(
             "  {:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
@@ -37,7 +37,8 @@ impl Describe {
         facts.contexts.iter().chain(&facts.actions).for_each(row);
         row(&facts.outcome);
         say::line(format_args!("  {:.1}% of outcomes are not zero", 100.0 * facts.nonzero));
-        say::heading("Propensities");
+        let source = if facts.propensities.estimated().is_some() { " (estimated, not logged)" } else { "" };
+        say::heading(format_args!("Propensities{source}"));
         let p = &facts.propensity;
         say::line(format_args!("  between {:.4} and {:.4}", p.range.0, p.range.1));
         say::line(format_args!(

@@ -46,7 +46,7 @@ impl Evaluate {
     pub(crate) fn run(&self) -> Result<Done> {
         let policy = Policy::load(&self.policy)?;
         let engine = Engine::new(self.threads)?;
-        let whole = self.log.read_for(&policy)?;
+        let whole = self.log.read_for(&engine, &policy)?;
         let log: Log = match self.rows {
             Rows::All => whole,
             Rows::Train => whole.split(self.log.rule(self.seed))?.train,
@@ -93,6 +93,10 @@ impl Evaluate {
             user(costs.mean()),
             costs.std() / costs.n.sqrt()
         ));
+        if let Some(sentence) = log.schema().propensities.sentence() {
+            say::line(format_args!("\nnote: {sentence}"));
+            all.insert("note".into(), sentence.into());
+        }
         if self.json {
             say::json(&serde_json::Value::Object(all));
         }

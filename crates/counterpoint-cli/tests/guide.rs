@@ -37,6 +37,7 @@ fn every_command_of_the_guide_works_as_written() {
         "best.leaderboard.json",
         "certificate.json",
         "actions.parquet",
+        "fitted.json",
     ] {
         assert!(dir.path().join(file).exists(), "{file}");
     }
