@@ -38,6 +38,7 @@ fn every_command_of_the_guide_works_as_written() {
         "certificate.json",
         "actions.parquet",
         "fitted.json",
+        "log.html",
     ] {
         assert!(dir.path().join(file).exists(), "{file}");
     }

@@ -326,6 +326,15 @@ fn action_map(recipe: &Recipe, a: &[f64], q: usize) -> Result<ActionMap> {
     ActionMap::new(placement.place(a, q, recipe.anchors, recipe.seed)?, q, recipe.bandwidth)
 }
 
+/// Fits the loss model that a recipe would fit on these rows for this policy: what doubly robust and direct estimates of the
+/// policy on other rows need.
+pub fn fit_model(engine: &Engine, train: &Log, policy: &Policy, recipe: &Recipe) -> Result<LossModel> {
+    policy.fits(train.schema())?;
+    let (mut x, a) = train.thin(SAMPLE);
+    x.chunks_exact_mut(train.d().max(1)).for_each(|row| policy.scaler.apply(row));
+    fit_loss_model(engine, train, &loss_options(recipe, policy, &x, &a)?)
+}
+
 /// The maps of the loss model: those of the policy where it has them, so that a start from the direct fit is possible.
 fn loss_options(recipe: &Recipe, policy: &Policy, x: &[f64], a: &[f64]) -> Result<LossOptions> {
     let (map, actions) = match &policy.mean {

@@ -51,13 +51,13 @@ mod select;
 
 pub use certify::{Certificate, Terms, Verdict, certify};
 pub use data::{Log, Part, SplitRule};
-pub use describe::{ColumnFacts, Description, PropensityCheck, Support, describe};
+pub use describe::{ColumnFacts, Description, PropensityCheck, Reach, ReachLine, Support, describe};
 pub use engine::Engine;
 pub use error::{Error, Kind as ErrorKind, Result};
 pub use estimate::{Estimator, Form, Normalise, Weight};
-pub use evaluate::{Estimate, evaluate};
+pub use evaluate::{Aids, Estimate, evaluate, evaluate_with, every_estimator};
 pub use grid::Grid;
-pub use learn::{Learned, Progress, Start, Watch, learn, learn_knowing};
+pub use learn::{Learned, Progress, Start, Watch, fit_model, learn, learn_knowing};
 pub use policy::{Family, Policy};
 pub use recipe::Recipe;
 pub use select::{Entry, Fit, Gate, Memory, Selected, Step, select};
