@@ -4,8 +4,8 @@
 
 use crate::say;
 use clap::Args;
-use counterpoint::data::{LogConfig, ReadOptions, columns, read_log};
-use counterpoint::{Error, Log, Policy, Recipe, Result, SplitRule};
+use counterpoint::data::{Estimated, LogConfig, PropensityRole, ReadOptions, columns, read_bare_log, read_log};
+use counterpoint::{Engine, Error, Log, Policy, Recipe, Result, SplitRule, propensity};
 use std::path::PathBuf;
 
 /// The log and its columns.
@@ -27,8 +27,9 @@ pub(crate) struct LogArgs {
     /// Outcome column, smaller is better.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) cost: Option<String>,
-    /// Column with the density of the logged action.
-    #[arg(long, value_name = "COLUMN")]
+    /// Column with the density of the logged action; or `fit`: none was logged, estimate it from actions and contexts
+    /// (`column:fit` is a column of that name).
+    #[arg(long, value_name = "COLUMN|fit")]
     pub(crate) propensity: Option<String>,
     /// Column with row weights: a row of weight 2 counts as two equal rows.
     #[arg(long, value_name = "COLUMN")]
@@ -49,16 +50,16 @@ pub(crate) struct LogArgs {
 
 impl LogArgs {
     /// Reads and checks the log; only the named columns are decoded.
-    pub(crate) fn read(&self) -> Result<Log> {
-        self.read_by(None)
+    pub(crate) fn read(&self, engine: &Engine) -> Result<Log> {
+        self.read_by(engine, None)
     }
 
     /// Reads the log by the encoding of a policy: contexts and actions need not be named again.
-    pub(crate) fn read_for(&self, policy: &Policy) -> Result<Log> {
-        self.read_by(Some(policy))
+    pub(crate) fn read_for(&self, engine: &Engine, policy: &Policy) -> Result<Log> {
+        self.read_by(engine, Some(policy))
     }
 
-    fn read_by(&self, policy: Option<&Policy>) -> Result<Log> {
+    fn read_by(&self, engine: &Engine, policy: Option<&Policy>) -> Result<Log> {
         let (mut config, from) = self.config()?;
         let paths = self.paths(&config)?;
         let inputs = policy.map(Policy::encoding);
@@ -83,12 +84,16 @@ impl LogArgs {
         }
         let missing = config.missing();
         if !missing.is_empty() {
-            let flags: Vec<String> = missing.iter().map(|m| format!("--{m}")).collect();
+            let flag = |m: &&str| match *m {
+                "propensity" => "--propensity COLUMN, or --propensity fit to estimate it".to_string(),
+                m => format!("--{m}"),
+            };
+            let flags: Vec<String> = missing.iter().map(flag).collect();
             let mut what = format!("it is not said which column is the {}", missing.join(", the "));
             what = what.replace("the reward", "the reward (or cost)");
             let known: Vec<String> = columns(&paths)?.iter().map(|c| format!("{c:?}")).collect();
             return Err(Error::data(what).at(name(&paths)).hint(format!(
-                "name it with {}, or once in log.toml; the columns are: {}",
+                "name it with {}; or once in log.toml; the columns are: {}",
                 flags.join(", "),
                 known.join(", ")
             )));
@@ -98,12 +103,19 @@ impl LogArgs {
             categorical: config.categorical.clone().unwrap_or_default(),
             inputs,
         };
-        let log = read_log(&paths, &config.roles(), &options)?;
+        let roles = config.roles();
+        let log = match roles.propensity {
+            PropensityRole::Column(_) => read_log(&paths, &roles, &options)?,
+            PropensityRole::Fit => propensity::fit(engine, read_bare_log(&paths, &roles, &options)?)?,
+        };
         if let Some(from) = from {
             say::line(format_args!("columns as in {}", from.display()));
         }
         if log.dropped().rows > 0 {
             say::line(format_args!("dropped {} rows with unusable values: {}", log.dropped().rows, log.dropped()));
+        }
+        if let Some(facts) = log.schema().propensities.estimated() {
+            tell_propensities(facts);
         }
         Ok(log)
     }
@@ -155,6 +167,34 @@ impl LogArgs {
             (given, _) => Ok(given.to_vec()),
         }
     }
+}
+
+/// How the propensities were estimated, and what speaks against them.
+fn tell_propensities(facts: &Estimated) {
+    say::heading("Propensities are ESTIMATED: none were logged");
+    for m in &facts.actions {
+        say::line(format_args!(
+            "  {}: {}, {} mean, {} std; contexts explain {:.1}%; distance from a right law {:.3}",
+            m.action,
+            m.family,
+            m.mean,
+            m.std,
+            100.0 * m.explained.max(0.0),
+            m.kolmogorov
+        ));
+    }
+    say::line(format_args!(
+        "  cross-fitted in {} folds, without outcomes; they integrate to {:.3} ± {:.3} (should be 1)",
+        facts.folds, facts.integral, facts.integral_std_error
+    ));
+    for w in &facts.warnings {
+        say::line(format_args!("  warning: {w}"));
+    }
+}
+
+/// What a file that rests on this log should say to whoever opens it.
+pub(crate) fn notes(log: &Log) -> Vec<String> {
+    log.schema().propensities.sentence().into_iter().collect()
 }
 
 /// The paths as words.

@@ -76,9 +76,9 @@ pub(crate) struct Certify {
 impl Certify {
     pub(crate) fn run(&self) -> Result<Done> {
         let policy = Policy::load(&self.policy)?;
-        let log = self.log.read_for(&policy)?;
-        let parts = log.split(self.log.rule(self.seed))?;
         let engine = Engine::new(self.threads)?;
+        let log = self.log.read_for(&engine, &policy)?;
+        let parts = log.split(self.log.rule(self.seed))?;
         let certificate = issue(&engine, &policy, &parts, &self.terms.terms(self.seed), self.output.as_deref())?;
         tell(&certificate, &log.schema().outcome);
         if let Some(path) = &self.report {

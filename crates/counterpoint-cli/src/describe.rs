@@ -1,10 +1,12 @@
 //! `counterpoint describe`: what is in the log, and what it can support.
 
 use crate::Done;
+use crate::about;
 use crate::ask::LogArgs;
 use crate::say;
 use clap::Args;
-use counterpoint::{ColumnFacts, Result, describe};
+use counterpoint::{ColumnFacts, Engine, Result, describe};
+use std::path::PathBuf;
 
 /// Say what a log holds, whether its propensities can be densities, and what policies it can support.
 #[derive(Args)]
@@ -14,6 +16,9 @@ use counterpoint::{ColumnFacts, Result, describe};
 pub(crate) struct Describe {
     #[command(flatten)]
     log: LogArgs,
+    /// Write a page with pictures to this file (HTML).
+    #[arg(long)]
+    report: Option<PathBuf>,
     /// Print one JSON object to stdout.
     #[arg(long)]
     json: bool,
@@ -21,7 +26,8 @@ pub(crate) struct Describe {
 
 impl Describe {
     pub(crate) fn run(&self) -> Result<Done> {
-        let facts = describe(&self.log.read()?)?;
+        let log = self.log.read(&Engine::new(0)?)?;
+        let facts = describe(&log)?;
         say::heading(format_args!("{} rows", facts.rows));
         say::line(format_args!(
             "  {:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
@@ -37,7 +43,8 @@ impl Describe {
         facts.contexts.iter().chain(&facts.actions).for_each(row);
         row(&facts.outcome);
         say::line(format_args!("  {:.1}% of outcomes are not zero", 100.0 * facts.nonzero));
-        say::heading("Propensities");
+        let source = if facts.propensities.estimated().is_some() { " (estimated, not logged)" } else { "" };
+        say::heading(format_args!("Propensities{source}"));
         let p = &facts.propensity;
         say::line(format_args!("  between {:.4} and {:.4}", p.range.0, p.range.1));
         say::line(format_args!(
@@ -62,6 +69,9 @@ impl Describe {
         }
         for w in &facts.warnings {
             say::line(format_args!("\nwarning: {w}"));
+        }
+        if let Some(path) = &self.report {
+            about::write(path, &log, &self.log.name(), &facts)?;
         }
         if self.json {
             say::json(&serde_json::to_value(&facts).unwrap_or_default());

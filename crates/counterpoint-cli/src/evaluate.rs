@@ -4,18 +4,26 @@ use crate::Done;
 use crate::ask::LogArgs;
 use crate::say;
 use clap::{Args, ValueEnum};
-use counterpoint::{Engine, Estimator, Log, Policy, Result, evaluate};
+use counterpoint::certify::mean_action_cost;
+use counterpoint::estimate::{Form, LossModel};
+use counterpoint::{Aids, Engine, Estimate, Log, Policy, Recipe, Result, evaluate_with, every_estimator, fit_model};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// Which rows are read.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Rows {
     All,
     Train,
     Valid,
+    Test,
 }
 
-/// Estimate what a given policy would have cost or earned, by every estimator that needs no loss model.
+/// Estimate what a given policy would have cost or earned, by every estimator.
+///
+/// The direct method, doubly robust estimates, SWITCH and CAB need a loss model: a ridge regression on the train part, which
+/// the rows of the estimate should not be part of. SWITCH and CAB also need the logging policy as a function. Intervals are
+/// 1.96 standard errors either side; for a verdict use `certify`.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  counterpoint evaluate policy.json log.parquet --context x0,x1 --action action \\\n      --reward reward --propensity propensity --split split --rows valid"
@@ -25,15 +33,21 @@ pub(crate) struct Evaluate {
     policy: PathBuf,
     #[command(flatten)]
     log: LogArgs,
-    /// Which rows to use: all, train or valid (split as `learn` splits them).
+    /// Which rows to use: all, train, valid or test (split as `learn` splits them). Every look at test uses it up a little.
     #[arg(long, value_enum, default_value = "valid")]
     rows: Rows,
     /// Seed of the split, the one given to `learn`.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Cap of the clipped estimates.
+    /// Cap of the clipped estimates and threshold of switch.
     #[arg(long, default_value_t = 15.0)]
     cap: f64,
+    /// Ridge of the loss model.
+    #[arg(long, default_value_t = 1e-3)]
+    model_ridge: f64,
+    /// The logging policy as a policy file; switch and cab need it.
+    #[arg(long)]
+    logging_policy: Option<PathBuf>,
     /// Threads; 0 means one a core.
     #[arg(long, default_value_t = 0)]
     threads: usize,
@@ -45,57 +59,118 @@ pub(crate) struct Evaluate {
 impl Evaluate {
     pub(crate) fn run(&self) -> Result<Done> {
         let policy = Policy::load(&self.policy)?;
+        let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let engine = Engine::new(self.threads)?;
-        let whole = self.log.read_for(&policy)?;
-        let log: Log = match self.rows {
-            Rows::All => whole,
-            Rows::Train => whole.split(self.log.rule(self.seed))?.train,
-            Rows::Valid => whole.split(self.log.rule(self.seed))?.valid,
+        let whole = self.log.read_for(&engine, &policy)?;
+        let parts = whole.split(self.log.rule(self.seed))?;
+        let log: &Log = match self.rows {
+            Rows::All => &whole,
+            Rows::Train => &parts.train,
+            Rows::Valid => &parts.valid,
+            Rows::Test => &parts.test,
         };
-        let user = |c: f64| log.schema().direction.to_user(c);
-        let table = [
-            ("snips", Estimator::SNIPS),
-            ("ips", Estimator::IPS),
-            ("clipped", Estimator::clipped(self.cap)),
-            ("soft-clipped", Estimator::soft_clipped(self.cap)),
-            ("power-mean", Estimator::power_mean(0.1, -1.0)),
-        ];
-        let mut all = serde_json::Map::new();
+        let recipe = Recipe { model_ridge: self.model_ridge, ..Recipe::default() };
+        let model = fit_model(&engine, &parts.train, &policy, &recipe);
         say::heading(format_args!("{} of {} on {} rows", log.schema().outcome, self.policy.display(), log.rows()));
-        say::line(format_args!(
-            "  {:<14} {:>10} {:>10} {:>8} {:>12}",
-            "estimator", "value", "std error", "n_eff/n", "mean weight"
-        ));
-        for (name, estimator) in table {
-            let e = evaluate(&engine, &log, &policy, &estimator, None)?;
-            let share = e.effective / e.rows;
-            say::line(format_args!(
-                "  {name:<14} {:>10.4} {:>10.4} {share:>8.3} {:>12.3}",
-                user(e.cost),
-                e.std_error,
-                e.mean_weight
-            ));
-            all.insert(
-                name.into(),
-                serde_json::json!({"value": user(e.cost), "std_error": e.std_error, "effective_share": share, "mean_weight": e.mean_weight}),
-            );
-            if name == "snips" {
-                all.insert(
-                    "logged".into(),
-                    serde_json::json!({"value": user(e.logged_cost), "std_error": e.logged_std_error}),
-                );
-            }
+        let aids = Aids { model: model.as_ref().ok(), logging: logging.as_ref() };
+        let mut all = self.table(&engine, log, &policy, aids)?;
+        let mut notes = self.notes(aids);
+        notes.extend(model.as_ref().err().map(|e| format!("no loss model: {e}")));
+        if let Ok(model) = &model {
+            all.insert("mean_action".into(), mean_action(log, &policy, model));
         }
-        let costs = log.cost_summary();
-        say::line(format_args!(
-            "  {:<14} {:>10.4} {:>10.4}",
-            "the log itself",
-            user(costs.mean()),
-            costs.std() / costs.n.sqrt()
-        ));
+        notes.extend(log.schema().propensities.sentence());
+        notes.iter().for_each(|n| say::line(format_args!("  note: {n}")));
         if self.json {
-            say::json(&serde_json::Value::Object(all));
+            all.insert("notes".into(), notes.into());
+            say::json(&Value::Object(all));
         }
         Ok(Done::Yes)
     }
+
+    /// Every estimator, one line each, and the log itself.
+    fn table(&self, engine: &Engine, log: &Log, policy: &Policy, aids: Aids) -> Result<Map<String, Value>> {
+        let user = |c: f64| log.schema().direction.to_user(c);
+        let mut all = Map::new();
+        say::line(format_args!(
+            "  {:<20} {:>10} {:>10} {:>10} {:>10} {:>8} {:>12}",
+            "estimator", "value", "std error", "low 95%", "high 95%", "n_eff/n", "mean weight"
+        ));
+        for (name, estimator) in every_estimator(self.cap) {
+            match evaluate_with(engine, log, policy, &estimator, aids) {
+                Ok(e) => {
+                    let weighs = estimator.form != Form::Model;
+                    all.insert(name.into(), line(name, &e, weighs, user));
+                }
+                // the others still say what they say
+                Err(e) => {
+                    let why = e.to_string().lines().next().unwrap_or_default().to_string();
+                    say::line(format_args!("  {name:<20} not available: {why}"));
+                    all.insert(name.into(), json!({"failure": why}));
+                }
+            }
+        }
+        let costs = log.cost_summary();
+        let error = costs.std() / costs.n.sqrt();
+        let (value, half) = (user(costs.mean()), 1.96 * error);
+        say::line(format_args!(
+            "  {:<20} {value:>10.4} {error:>10.4} {:>10.4} {:>10.4}",
+            "the log itself",
+            value - half,
+            value + half
+        ));
+        all.insert(
+            "logged".into(),
+            json!({"value": value, "std_error": error, "low": value - half, "high": value + half}),
+        );
+        Ok(all)
+    }
+
+    fn notes(&self, aids: Aids) -> Vec<String> {
+        let mut out = Vec::new();
+        if aids.model.is_some() {
+            out.push(
+                "the direct method's error is that of the rows alone: if the loss model is wrong, so is it".into(),
+            );
+        }
+        if aids.model.is_some() && matches!(self.rows, Rows::All | Rows::Train) {
+            out.push("the loss model has seen rows it is judged on here; --rows valid has not this fault".into());
+        }
+        if self.rows == Rows::Test {
+            out.push("these are the test rows: choose nothing by them, or a certificate on them means less".into());
+        }
+        out
+    }
+}
+
+/// One estimator for people, and for programs.
+fn line(name: &str, e: &Estimate, weighs: bool, user: impl Fn(f64) -> f64) -> Value {
+    let (a, b) = e.interval();
+    let (low, high) = (user(a).min(user(b)), user(a).max(user(b)));
+    let share = e.effective / e.rows;
+    let (shown, mean) = match weighs {
+        true => (format!("{share:.3}"), format!("{:.3}", e.mean_weight)),
+        false => ("-".into(), "-".into()), // no row is weighed
+    };
+    say::line(format_args!(
+        "  {name:<20} {:>10.4} {:>10.4} {low:>10.4} {high:>10.4} {shown:>8} {mean:>12}",
+        user(e.cost),
+        e.std_error
+    ));
+    let mut said = json!({"value": user(e.cost), "std_error": e.std_error, "low": low, "high": high, "rows": e.rows});
+    if weighs {
+        said["effective"] = e.effective.into();
+        said["effective_share"] = share.into();
+        said["mean_weight"] = e.mean_weight.into();
+    }
+    said
+}
+
+/// The value of always playing the policy's mean action, which no weight can tell.
+fn mean_action(log: &Log, policy: &Policy, model: &LossModel) -> Value {
+    let value = log.schema().direction.to_user(mean_action_cost(log, policy, model));
+    say::line(format_args!(
+        "\n  always playing the mean action, by the loss model: {value:.4} (another policy than the one above; no interval)"
+    ));
+    json!({"value": value, "by": "loss model"})
 }

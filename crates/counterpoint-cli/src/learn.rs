@@ -1,7 +1,7 @@
 //! `counterpoint learn`: one recipe, one policy, and what the valid part says about it.
 
 use crate::Done;
-use crate::ask::{LogArgs, RecipeArgs};
+use crate::ask::{LogArgs, RecipeArgs, notes};
 use crate::certify::{self, TermArgs};
 use crate::say::{self, Training};
 use crate::story::Story;
@@ -48,14 +48,14 @@ impl Learn {
     pub(crate) fn run(&self) -> Result<Done> {
         let recipe = self.recipe.read()?;
         let engine = Engine::new(self.threads)?;
-        let log = self.log.read()?;
+        let log = self.log.read(&engine)?;
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let parts = log.split(self.log.rule(recipe.seed))?;
         let bar = Training::new(recipe.starts, recipe.proximal_steps);
         let learned = learn_knowing(&engine, &parts.train, &recipe, logging.as_ref(), &|p| bar.watch(p));
         bar.finish();
         let learned = learned?;
-        learned.policy.save(&self.output)?;
+        learned.policy.save_noting(&self.output, &notes(&log))?;
         let valid = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
         tell(&learned, &recipe, parts.train.rows());
         let direction = log.schema().direction;
@@ -100,6 +100,7 @@ impl Learn {
                     "effective_share": valid.effective / valid.rows,
                     "mean_weight": valid.mean_weight,
                 },
+                "propensities": learned.propensities,
                 "recipe": recipe,
                 "certificate": certificate,
             }));

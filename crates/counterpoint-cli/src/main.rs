@@ -4,6 +4,7 @@
 //! asked; 1: done, not certified; 2: error. Nothing here computes: commands read arguments, call the library, and say what
 //! it said.
 
+mod about;
 mod act;
 mod ask;
 mod certify;

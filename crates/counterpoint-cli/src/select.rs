@@ -1,14 +1,14 @@
 //! `counterpoint select`: many recipes, and the one the log believes in.
 
 use crate::Done;
-use crate::ask::LogArgs;
+use crate::ask::{LogArgs, notes};
 use crate::certify::{self, TermArgs};
 use crate::learn::tell_estimate;
 use crate::say;
 use crate::story::Story;
 use clap::Args;
 use counterpoint::data::Journal;
-use counterpoint::{Engine, Entry, Estimator, Fit, Gate, Grid, Memory, Result, Selected, Step, evaluate, select};
+use counterpoint::{Engine, Entry, Estimator, Fit, Gate, Grid, Log, Memory, Result, Selected, Step, evaluate, select};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -58,14 +58,14 @@ impl Select {
         let mut grid = Grid::named_or_file(&self.grid)?;
         grid.folds = self.folds.unwrap_or(grid.folds);
         let engine = Engine::new(self.threads)?;
-        let log = self.log.read()?;
+        let log = self.log.read(&engine)?;
         let parts = log.split(self.log.rule(self.seed))?;
         let selected = with_journal(&self.output, self.resume, |memory| {
             select(&engine, &parts, &grid, self.seed, Gate::default(), memory)
         })?;
-        selected.policy.save(&self.output)?;
+        selected.policy.save_noting(&self.output, &notes(&log))?;
         let user = |c: f64| log.schema().direction.to_user(c);
-        let board = leaderboard(&selected, user);
+        let board = leaderboard(&selected, &log, user);
         let file = beside(&self.output, "leaderboard.json");
         counterpoint::data::write_text(&file, &format!("{board:#}\n"))?;
         tell(&selected, &log.schema().outcome, user);
@@ -96,6 +96,7 @@ impl Select {
             say::json(&serde_json::json!({
                 "output": self.output.display().to_string(),
                 "leaderboard": board,
+                "propensities": log.schema().propensities,
                 "certificate": certificate,
                 "valid": {"value": user(valid.cost), "std_error": valid.std_error, "logged": user(valid.logged_cost),
                           "effective_share": valid.effective / valid.rows, "mean_weight": valid.mean_weight},
@@ -143,7 +144,8 @@ fn beside(output: &Path, ending: &str) -> PathBuf {
 }
 
 /// The leaderboard for programs, on the user's scale.
-pub(crate) fn leaderboard(selected: &Selected, user: impl Fn(f64) -> f64) -> serde_json::Value {
+pub(crate) fn leaderboard(selected: &Selected, log: &Log, user: impl Fn(f64) -> f64) -> serde_json::Value {
+    let estimated = log.schema().propensities.estimated().is_some();
     let rows: Vec<_> = selected
         .leaderboard
         .iter()
@@ -152,7 +154,7 @@ pub(crate) fn leaderboard(selected: &Selected, user: impl Fn(f64) -> f64) -> ser
             serde_json::json!({
                 "rank": rank + 1, "candidate": e.candidate, "round": e.round, "value": e.cost.map(&user), "std_error": e.std_error,
                 "effective_share": e.effective_share, "mean_weight": e.mean_weight, "folds_passed": e.folds.0,
-                "folds": e.folds.1, "failure": e.failure, "recipe": e.recipe,
+                "folds": e.folds.1, "propensities": if estimated { "estimated" } else { "logged" }, "failure": e.failure, "recipe": e.recipe,
             })
         })
         .collect();

@@ -66,7 +66,10 @@ impl Story<'_> {
             estimators: self.estimators()?,
             leaderboard: self.selected.map(|s| self.leaderboard(s)),
             recipe: self.recipe.map(Recipe::to_toml),
-            assumptions: assumptions(Propensities::Logged),
+            assumptions: assumptions(match self.log.schema().propensities.estimated() {
+                Some(_) => Propensities::Estimated,
+                None => Propensities::Logged,
+            }),
             caveats: self.caveats(),
             provenance: self.provenance(),
         })
@@ -312,6 +315,9 @@ impl Story<'_> {
     fn caveats(&self) -> Vec<String> {
         let c = self.certificate;
         let mut out = Vec::new();
+        for w in self.log.schema().propensities.estimated().iter().flat_map(|e| &e.warnings) {
+            out.push(format!("Estimated propensities: {w}."));
+        }
         if c.test.effective_share < 0.1 {
             out.push(format!(
                 "The estimate rests on {:.0} effective rows of {:.0}: rare kinds of rows are hardly represented.",
@@ -345,9 +351,25 @@ impl Story<'_> {
                 fact("contexts", schema.contexts.join(", ")),
                 fact("actions", schema.actions.join(", ")),
                 fact("outcome", schema.outcome.clone()),
-                fact("propensity", schema.propensity.clone()),
+                fact("propensity", propensity(self.log)),
                 fact("rows dropped", self.log.dropped().rows.to_string()),
             ],
+        }
+    }
+}
+
+/// Where the propensities come from, in words.
+pub(crate) fn propensity(log: &Log) -> String {
+    let schema = log.schema();
+    match schema.propensities.estimated() {
+        None => schema.propensity.clone(),
+        Some(e) => {
+            let models: Vec<String> = e
+                .actions
+                .iter()
+                .map(|m| format!("{}: {}, {} mean, {} std", m.action, m.family, m.mean, m.std))
+                .collect();
+            format!("estimated, cross-fitted in {} folds ({})", e.folds, models.join("; "))
         }
     }
 }

@@ -38,6 +38,50 @@ fn a_simulated_log_becomes_a_policy_and_an_estimate() {
 }
 
 #[test]
+fn evaluate_sets_every_estimator_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    assert!(run(d, "simulate moons --rows 6000 --seed 3 -o log.parquet").status.success());
+    let logging = |mean: f64, std: f64| {
+        counterpoint::Policy::constant(counterpoint::Family::LogNormal, &["x0", "x1"], &["action"], &[mean], &[std])
+    };
+    logging(2.0, 1.0).unwrap().save(d.join("logging.json")).unwrap();
+    logging(1.5, 0.8).unwrap().save(d.join("p.json")).unwrap();
+    let asked = |more: &str| -> (serde_json::Value, String) {
+        let done = run(d, &format!("evaluate p.json log.parquet {COLUMNS} --json {more}"));
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        (serde_json::from_slice(&done.stdout).unwrap(), text(&done.stderr))
+    };
+    let plain = ["snips", "ips", "clipped", "soft-clipped", "power-mean"];
+    let modelled = ["direct", "doubly-robust", "self-normalised-dr", "cab-dr"];
+    let (said, words) = asked("");
+    for name in plain.into_iter().chain(modelled) {
+        let e = &said[name];
+        let number = |k: &str| e[k].as_f64().unwrap_or_else(|| panic!("{name} {k}: {e}"));
+        assert!(number("low") < number("value") && number("value") < number("high") && number("std_error") > 0.0);
+        assert_eq!(e["mean_weight"].is_number(), name != "direct", "{name}");
+    }
+    for name in ["switch", "cab"] {
+        assert!(said[name]["failure"].as_str().unwrap().contains("logging density"), "{}", said[name]);
+    }
+    assert!(said["mean_action"]["value"].is_number() && words.contains("mean action"));
+    // the columns of the table stand under each other
+    let lines: Vec<&str> = words.lines().collect();
+    let head = lines.iter().position(|l| l.contains("n_eff/n")).unwrap();
+    for line in &lines[head + 1..=head + 5] {
+        assert_eq!(line.chars().count(), lines[head].chars().count(), "{line}");
+    }
+    let (said, words) = asked("--rows test --logging-policy logging.json");
+    for name in ["switch", "cab"] {
+        let off = said[name]["value"].as_f64().unwrap() - said["doubly-robust"]["value"].as_f64().unwrap();
+        assert!(off.abs() < 0.1, "{name}: {off}");
+    }
+    assert!(words.contains("test rows"));
+    let (said, _) = asked("--rows train");
+    assert!(said["notes"].as_array().unwrap().iter().any(|n| n.as_str().unwrap().contains("has seen rows")));
+}
+
+#[test]
 fn threads_do_not_change_a_byte() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();

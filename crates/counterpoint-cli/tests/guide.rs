@@ -37,6 +37,8 @@ fn every_command_of_the_guide_works_as_written() {
         "best.leaderboard.json",
         "certificate.json",
         "actions.parquet",
+        "fitted.json",
+        "log.html",
     ] {
         assert!(dir.path().join(file).exists(), "{file}");
     }

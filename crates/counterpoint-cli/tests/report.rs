@@ -226,6 +226,35 @@ fn the_seal_is_sha_256() {
     assert_eq!(["", "f", "fo", "foo"].map(|t| report::seal::base64(t.as_bytes())), ["", "Zg==", "Zm8=", "Zm9v"]);
 }
 
+#[test]
+fn the_page_about_a_log_is_whole_escaped_and_finite() {
+    let html = LogReport::example().html();
+    assert!(html.starts_with("<!doctype html>\n<html") && html.trim_end().ends_with("</html>"));
+    assert!(html == LogReport::example().html() && html.contains("How far a policy may go"));
+    for loader in ["http:", "https:", "src=", "href=", "url(", "@import", "<link", "<iframe"] {
+        assert!(!html.contains(loader), "{loader}");
+    }
+    let evil = || "</title></script><img src=x onerror=alert(1)>\"'&".to_string();
+    for strange in [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300] {
+        let mut r = LogReport::example();
+        (r.title, r.outcome.name, r.warnings[0]) = (evil(), evil(), evil());
+        (r.columns[0].name, r.support.action, r.actions[0].action) = (evil(), evil(), evil());
+        r.propensities.estimated = evil();
+        (r.mean.low, r.nonzero, r.propensities.integral.value) = (strange, strange, strange);
+        (r.columns[1].std, r.columns[0].quantiles[3]) = (strange, strange);
+        (r.support.floor, r.support.lines[0].points[3]) = (strange, [strange; 2]);
+        r.outcomes.counts[0] = strange;
+        let page = markup(&r.html());
+        assert!(!page.contains("<img") && !page.contains("NaN") && !page.contains("inf\""), "{strange}");
+        for attribute in [" x=\"", " y=\"", " x1=\"", " y1=\"", " cx=\"", " width=\"", " height=\""] {
+            for after in page.split(attribute).skip(1) {
+                let number: f64 = after.split('"').next().unwrap().parse().unwrap();
+                assert!(number.abs() < 2000.0, "{attribute}{number} for {strange}");
+            }
+        }
+    }
+}
+
 /// Loads the page in Chromium, clicks all that can be clicked, and finds no complaint in the console and no request but
 /// that for the page itself.
 #[cfg(unix)]
@@ -311,4 +340,39 @@ fn a_browser_finds_no_error_and_no_request() {
          fetch('http://127.0.0.1:9/').then(() => done('sent'), () => {}); })",
     );
     assert_eq!(refused, "connect-src");
+}
+
+/// The page about a log: no complaint, no request, tips over its charts, tables that sort, light and dark.
+#[cfg(unix)]
+#[test]
+#[allow(clippy::print_stderr)]
+fn a_browser_likes_the_page_about_a_log_too() {
+    let Some(chromium) = browser::find() else {
+        eprintln!("skipped: no Chromium on the path (apt-get install chromium, or set COUNTERPOINT_BROWSER)");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("log.html");
+    std::fs::write(&file, LogReport::example().html()).unwrap();
+    let mut page = browser::Page::open(&chromium, &file);
+    let background = "getComputedStyle(document.body).backgroundColor";
+    let light = page.ask(background);
+    page.click("#theme", 0);
+    assert!(light != page.ask(background));
+    for head in 0..page.count("th button") {
+        page.click("th button", head);
+        let sorted = page.ask(&format!("document.querySelectorAll('th')[{head}].getAttribute('aria-sort')"));
+        assert_eq!(sorted, "ascending", "column {head}");
+    }
+    for fold in 0..page.count("summary") {
+        page.click("summary", fold);
+    }
+    page.hover("figure .hit", 5);
+    assert_eq!(page.ask("!document.getElementById('tip').hidden"), true);
+    let telephone = serde_json::json!({"width": 400, "height": 800, "deviceScaleFactor": 2, "mobile": true});
+    page.call("Emulation.setDeviceMetricsOverride", telephone);
+    assert_eq!(page.ask("document.documentElement.scrollWidth"), 400);
+    assert_eq!(page.ask("JSON.parse(document.getElementById('data').textContent).rows"), 30_000.0);
+    assert!(page.complaints().is_empty(), "{:#?}", page.complaints());
+    assert_eq!(page.requests(), [format!("file://{}", file.display())]);
 }

@@ -1,9 +1,13 @@
 //! What a log holds, whether its propensities can be densities, and which policies it can support.
 
-use crate::data::{Log, Outcome, Summary};
+mod reach;
+
+pub use reach::{Reach, ReachLine, Support};
+
+use crate::data::{Log, Outcome, Propensities, Summary};
 use crate::error::Result;
 use crate::features::anchors::quantile_sorted;
-use crate::policy::Family;
+use reach::Sample;
 use serde::Serialize;
 
 /// A log in figures.
@@ -25,8 +29,12 @@ pub struct Description {
     pub nonzero: f64,
     /// Whether the propensities can be densities.
     pub propensity: PropensityCheck,
+    /// Where they come from.
+    pub propensities: Propensities,
     /// What policies the log can support, around typical actions.
     pub support: Vec<Support>,
+    /// How far the mean of a policy may move.
+    pub reach: Reach,
     /// Things to look at before believing anything.
     pub warnings: Vec<String>,
 }
@@ -40,7 +48,7 @@ pub struct ColumnFacts {
     pub mean: f64,
     /// Standard deviation.
     pub std: f64,
-    /// Smallest value, quantiles 1%, 25%, 50%, 75%, 99%, largest value.
+    /// Smallest value, quantiles 1%, 25%, 50%, 75%, 99%, largest value. Beyond a million rows, quantiles of every k-th row.
     pub quantiles: [f64; 7],
 }
 
@@ -64,21 +72,9 @@ pub struct PropensityCheck {
     pub plausible: bool,
 }
 
-/// How well the log supports playing around one action.
-#[derive(Clone, Debug, Serialize)]
-pub struct Support {
-    /// The action (first action column; the others at their medians).
-    pub action: f64,
-    /// Level of that action among the logged ones.
-    pub level: f64,
-    /// (std of the policy as a share of the logged std, n_eff / n) for normal policies around the action.
-    pub effective_share: Vec<(f64, f64)>,
-    /// The smallest std, as a share of the logged std, whose estimates would pass the gate of 1% and 50 rows.
-    pub smallest_std: Option<f64>,
-}
-
-/// Shares of the logged std that are tried.
-const SHARES: [f64; 6] = [1.0, 0.5, 0.25, 0.1, 0.05, 0.025];
+/// Above this many rows quantiles are taken from every k-th row: sorting ten million values a column would take longer than
+/// everything else.
+const SORTED: usize = 1_000_000;
 
 /// Describes a log.
 ///
@@ -94,7 +90,8 @@ const SHARES: [f64; 6] = [1.0, 0.5, 0.25, 0.1, 0.05, 0.025];
 pub fn describe(log: &Log) -> Result<Description> {
     let schema = log.schema();
     let column = |pick: &dyn Fn(&crate::data::Block) -> Vec<f64>| -> Vec<f64> {
-        let mut v: Vec<f64> = log.blocks().iter().flat_map(pick).collect();
+        let step = log.rows().div_ceil(SORTED).max(1);
+        let mut v: Vec<f64> = log.blocks().iter().flat_map(pick).step_by(step).collect();
         v.sort_by(f64::total_cmp);
         v
     };
@@ -102,7 +99,10 @@ pub fn describe(log: &Log) -> Result<Description> {
         name: name.into(),
         mean: s.mean(),
         std: s.std(),
-        quantiles: [0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0].map(|l| quantile_sorted(sorted, l)),
+        quantiles: {
+            let inner = [0.01, 0.25, 0.5, 0.75, 0.99].map(|l| quantile_sorted(sorted, l));
+            [s.min, inner[0], inner[1], inner[2], inner[3], inner[4], s.max]
+        },
     };
     let sorted_actions: Vec<Vec<f64>> = (0..log.q()).map(|c| column(&|b| b.a[c].clone())).collect();
     let actions: Vec<ColumnFacts> = log
@@ -128,10 +128,13 @@ pub fn describe(log: &Log) -> Result<Description> {
         }
     }
     let outcome = facts(&schema.outcome, &outcomes, &column(&|b| b.y.iter().map(|y| sign * y).collect()));
-    let propensity = propensity_check(log, &actions);
-    let support = support(log, &actions, &sorted_actions[0]);
-    let mut warnings = Vec::new();
-    if !propensity.plausible {
+    let central: Vec<(f64, f64)> = actions.iter().map(|a| (a.quantiles[1], a.quantiles[5])).collect();
+    let propensity = propensity_check(log, &central);
+    let sample = Sample::of(log, total);
+    let (support, reach) = (sample.support(&actions, &sorted_actions[0]), sample.reach(&actions));
+    let mut warnings: Vec<String> = schema.propensities.sentence().into_iter().collect();
+    warnings.extend(schema.propensities.estimated().iter().flat_map(|e| e.warnings.clone()));
+    if !propensity.plausible && schema.propensities == Propensities::Logged {
         warnings.push(format!(
             "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be 1)",
             propensity.ratio
@@ -155,69 +158,27 @@ pub fn describe(log: &Log) -> Result<Description> {
         direction: schema.direction,
         nonzero: nonzero / total,
         propensity,
+        propensities: schema.propensities.clone(),
         support,
+        reach,
         warnings,
     })
 }
 
-fn propensity_check(log: &Log, actions: &[ColumnFacts]) -> PropensityCheck {
-    let volume: f64 = actions.iter().map(|a| a.quantiles[5] - a.quantiles[1]).product();
+/// The check over a box: for each action where its central range begins and ends.
+pub(crate) fn propensity_check(log: &Log, central: &[(f64, f64)]) -> PropensityCheck {
+    let volume: f64 = central.iter().map(|(low, high)| high - low).product();
     let mut s = Summary::default();
     let (mut low, mut high) = (f64::INFINITY, 0f64);
     for b in log.blocks() {
         for i in 0..b.rows() {
             let p = b.log_p[i].exp();
             (low, high) = (low.min(p), high.max(p));
-            let inside =
-                actions.iter().enumerate().all(|(c, a)| (a.quantiles[1]..=a.quantiles[5]).contains(&b.a[c][i]));
+            let inside = central.iter().enumerate().all(|(c, (low, high))| (*low..=*high).contains(&b.a[c][i]));
             s.add(if inside { 1.0 / p } else { 0.0 }, b.omega[i]);
         }
     }
     let (ratio, std_error) = (s.mean() / volume, s.std() / s.n.sqrt() / volume);
     let plausible = volume > 0.0 && (ratio - 1.0).abs() <= (3.0 * std_error).max(0.1);
     PropensityCheck { ratio, std_error, range: (low, high), plausible }
-}
-
-fn support(log: &Log, actions: &[ColumnFacts], sorted: &[f64]) -> Vec<Support> {
-    [0.05, 0.25, 0.5, 0.75, 0.95]
-        .iter()
-        .map(|&level| {
-            let action = quantile_sorted(sorted, level);
-            let passes = |share: f64| -> (f64, bool) {
-                let (mut w1, mut w2, mut n) = (0.0, 0.0, 0.0);
-                for b in log.blocks() {
-                    for i in 0..b.rows() {
-                        let log_w: f64 = actions
-                            .iter()
-                            .enumerate()
-                            .map(|(c, a)| {
-                                let centre = if c == 0 { action } else { a.quantiles[3] };
-                                Family::Normal.log_density(b.a[c][i], centre, (a.std * share).max(1e-300)).value
-                            })
-                            .sum::<f64>()
-                            - b.log_p[i];
-                        let w = log_w.min(600.0).exp();
-                        w1 += b.omega[i] * w;
-                        w2 += b.omega[i] * w * w;
-                        n += b.omega[i];
-                    }
-                }
-                let effective = if w2 > 0.0 { w1 * w1 / w2 } else { 0.0 };
-                (effective / n, effective >= (0.01 * n).max(50.0))
-            };
-            let tried: Vec<(f64, f64, bool)> = SHARES
-                .iter()
-                .map(|&s| {
-                    let (share, pass) = passes(s);
-                    (s, share, pass)
-                })
-                .collect();
-            Support {
-                action,
-                level,
-                smallest_std: tried.iter().filter(|t| t.2).map(|t| t.0).reduce(f64::min),
-                effective_share: tried.iter().map(|t| (t.0, t.1)).collect(),
-            }
-        })
-        .collect()
 }

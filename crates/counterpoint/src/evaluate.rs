@@ -3,7 +3,7 @@
 use crate::data::Log;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::estimate::{Estimator, LossModel, Normalise};
+use crate::estimate::{Estimator, Form, LossModel, Normalise, Weight};
 use crate::folds::{Design, Precision, Question, Risk};
 use crate::policy::Policy;
 use serde::Serialize;
@@ -27,6 +27,51 @@ pub struct Estimate {
     pub logged_std_error: f64,
 }
 
+/// The 97.5% point of the normal law.
+const Z95: f64 = 1.959_963_984_540_054;
+
+impl Estimate {
+    /// The 95% interval by the delta method: the cost and 1.96 standard errors either side.
+    ///
+    /// A quick look, not a verdict: [`certify`](crate::certify()) has intervals that hold for skewed weights.
+    pub fn interval(&self) -> (f64, f64) {
+        (self.cost - Z95 * self.std_error, self.cost + Z95 * self.std_error)
+    }
+}
+
+/// What estimators beyond the plain ones rest on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aids<'a> {
+    /// A loss model from other rows, for the direct method, doubly robust estimates, SWITCH and CAB.
+    pub model: Option<&'a LossModel>,
+    /// The logging policy as a function, for SWITCH and CAB.
+    pub logging: Option<&'a Policy>,
+}
+
+/// Every estimator there is, by name: those with a cap (and the threshold of SWITCH) at `cap`.
+///
+/// ```
+/// use counterpoint::{Estimator, every_estimator};
+/// let all = every_estimator(10.0);
+/// assert_eq!(all.len(), 11);
+/// assert_eq!(all[0], ("snips", Estimator::SNIPS));
+/// ```
+pub fn every_estimator(cap: f64) -> Vec<(&'static str, Estimator)> {
+    vec![
+        ("snips", Estimator::SNIPS),
+        ("ips", Estimator::IPS),
+        ("clipped", Estimator::clipped(cap)),
+        ("soft-clipped", Estimator::soft_clipped(cap)),
+        ("power-mean", Estimator::power_mean(0.1, -1.0)),
+        ("direct", Estimator::DM),
+        ("doubly-robust", Estimator::DR),
+        ("self-normalised-dr", Estimator::new(Weight::Raw, Form::Residual, Normalise::ByWeights)),
+        ("switch", Estimator::switch(cap)),
+        ("cab", Estimator::cab(cap)),
+        ("cab-dr", Estimator::cab_dr(cap)),
+    ]
+}
+
 /// Estimates the cost of `policy` on `log`; `model` is needed by doubly robust and direct estimates.
 ///
 /// ```
@@ -46,8 +91,20 @@ pub fn evaluate(
     estimator: &Estimator,
     model: Option<&LossModel>,
 ) -> Result<Estimate> {
+    evaluate_with(engine, log, policy, estimator, Aids { model, logging: None })
+}
+
+/// [`evaluate`] with all that an estimator may need.
+pub fn evaluate_with(
+    engine: &Engine,
+    log: &Log,
+    policy: &Policy,
+    estimator: &Estimator,
+    aids: Aids,
+) -> Result<Estimate> {
     policy.check()?;
-    let question = Question { model: model.cloned(), ..Question::new(*estimator) };
+    let (model, logging) = (aids.model.cloned(), aids.logging.cloned());
+    let question = Question { model, logging, ..Question::new(*estimator) };
     // a self-normalised estimate moves with a shift of the costs: centring them keeps digits
     let costs = log.cost_summary();
     let shift = if estimator.normalise == Normalise::ByWeights { costs.mean() } else { 0.0 };

@@ -4,7 +4,7 @@
 //! [`learn`] starts several times, keeps the best training objective, and reports the spread. Starting points run side
 //! by side where there are more of them than threads; the result is the same bits either way.
 
-use crate::data::Log;
+use crate::data::{Log, Propensities};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::{LossModel, Normalise};
@@ -38,6 +38,8 @@ pub struct Learned {
     pub baseline: f64,
     /// The loss model, where the recipe needed one.
     pub model: Option<LossModel>,
+    /// Where the propensities of the train part come from.
+    pub propensities: Propensities,
 }
 
 /// How one starting point ended.
@@ -280,6 +282,7 @@ impl Plan {
             silent_contexts: self.silent.iter().map(|&j| train.schema().contexts[j].clone()).collect(),
             baseline: self.baseline,
             model: self.model,
+            propensities: train.schema().propensities.clone(),
         })
     }
 
@@ -321,6 +324,15 @@ fn mean_model(recipe: &Recipe, x: &[f64], a: &[f64], d: usize, q: usize) -> Resu
 fn action_map(recipe: &Recipe, a: &[f64], q: usize) -> Result<ActionMap> {
     let placement = recipe.anchor_placement.unwrap_or(if q == 1 { Anchors::Quantile } else { Anchors::Kmeans });
     ActionMap::new(placement.place(a, q, recipe.anchors, recipe.seed)?, q, recipe.bandwidth)
+}
+
+/// Fits the loss model that a recipe would fit on these rows for this policy: what doubly robust and direct estimates of the
+/// policy on other rows need.
+pub fn fit_model(engine: &Engine, train: &Log, policy: &Policy, recipe: &Recipe) -> Result<LossModel> {
+    policy.fits(train.schema())?;
+    let (mut x, a) = train.thin(SAMPLE);
+    x.chunks_exact_mut(train.d().max(1)).for_each(|row| policy.scaler.apply(row));
+    fit_loss_model(engine, train, &loss_options(recipe, policy, &x, &a)?)
 }
 
 /// The maps of the loss model: those of the policy where it has them, so that a start from the direct fit is possible.

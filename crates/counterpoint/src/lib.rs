@@ -26,7 +26,7 @@
 //! ```
 //!
 //! The rooms, from what happened to what to do: [`data`], [`features`], [`policy`], [`estimate`], [`engine`], [`folds`],
-//! [`optim`], [`recipe`]. The library never prints, never exits, never reads the environment.
+//! [`optim`], [`recipe`]; [`propensity`] where none were logged. The library never prints, never exits, never reads the environment.
 
 #![forbid(unsafe_code)]
 
@@ -44,19 +44,20 @@ mod learn;
 mod linalg;
 pub mod optim;
 pub mod policy;
+pub mod propensity;
 pub mod recipe;
 mod rng;
 mod select;
 
 pub use certify::{Certificate, Terms, Verdict, certify};
 pub use data::{Log, Part, SplitRule};
-pub use describe::{ColumnFacts, Description, PropensityCheck, Support, describe};
+pub use describe::{ColumnFacts, Description, PropensityCheck, Reach, ReachLine, Support, describe};
 pub use engine::Engine;
 pub use error::{Error, Kind as ErrorKind, Result};
 pub use estimate::{Estimator, Form, Normalise, Weight};
-pub use evaluate::{Estimate, evaluate};
+pub use evaluate::{Aids, Estimate, evaluate, evaluate_with, every_estimator};
 pub use grid::Grid;
-pub use learn::{Learned, Progress, Start, Watch, learn, learn_knowing};
+pub use learn::{Learned, Progress, Start, Watch, fit_model, learn, learn_knowing};
 pub use policy::{Family, Policy};
 pub use recipe::Recipe;
 pub use select::{Entry, Fit, Gate, Memory, Selected, Step, select};

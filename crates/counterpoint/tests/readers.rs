@@ -342,7 +342,7 @@ fn roles_must_make_sense_before_a_file_is_read() {
     let read = |r: &Roles| read_log(&[&file], r, &ReadOptions::default()).unwrap_err().to_string();
     assert!(read(&roles(&["x", "reward"])).contains("column \"reward\": it is used twice"));
     assert!(read(&Roles { outcome: None, ..roles(&["x"]) }).contains("no reward or cost column"));
-    assert!(read(&Roles { propensity: String::new(), ..roles(&["x"]) }).contains("no propensity column"));
+    assert!(read(&Roles { propensity: String::new().into(), ..roles(&["x"]) }).contains("no propensity column"));
     assert!(read(&Roles { actions: Vec::new(), ..roles(&["x"]) }).contains("no action column"));
     let options = ReadOptions { categorical: vec!["y".into()], ..ReadOptions::default() };
     assert!(read_log(&[&file], &roles(&["x"]), &options).unwrap_err().to_string().contains("not a context"));

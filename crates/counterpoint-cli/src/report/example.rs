@@ -251,3 +251,48 @@ fn provenance() -> Provenance {
         ],
     }
 }
+
+impl LogReport {
+    /// A log of bids with every section.
+    pub(crate) fn example() -> Self {
+        let mut outcomes = Histogram::linear(0.0, 6.0, 60);
+        let mut densities = Histogram::linear(-3.0, 1.0, 60);
+        for i in 0..2000 {
+            outcomes.add(2.0 + bell(i, 1.0), 1.0);
+            densities.add(-1.0 + 0.4 * bell(i, 2.0), 1.0);
+        }
+        let column = |name: &str| ColumnView {
+            name: name.into(),
+            mean: 1.0,
+            std: 0.5,
+            quantiles: [-0.7, -0.1, 0.7, 1.02, 1.3, 2.2, 3.1],
+        };
+        let line = |std: f64| SupportLine {
+            std,
+            points: (0..=48)
+                .map(|i| [f64::from(i) / 8.0, std * 0.8 * (-(f64::from(i) / 8.0 - 2.0).powi(2)).exp()])
+                .collect(),
+            supported: Some([0.5, 4.0]),
+        };
+        LogReport {
+            title: text("What is in bids-2026-q1.parquet?"),
+            outcome: Outcome { name: text("reward"), better: Better::Higher },
+            rows: 30_000.0,
+            mean: interval(0.42, 0.01),
+            nonzero: 0.07,
+            outcomes,
+            actions: vec![actions()],
+            propensities: PropensityView {
+                integral: interval(1.01, 0.02),
+                plausible: true,
+                estimated: text("They were not logged but estimated."),
+                histogram: densities,
+            },
+            columns: ["x0", "x1", "bid", "reward"].map(column).into(),
+            contexts: 2,
+            support: SupportView { action: text("bid"), floor: 0.01, lines: [1.0, 0.5, 0.25, 0.1].map(line).into() },
+            warnings: vec![text("context \"x1\" does not vary and says nothing")],
+            provenance: provenance(),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The page's charts with their words: each function takes a part of the report and gives a figure, or nothing.
 
-use super::svg::{self, Against, Caption, Line, Lines, Panel, Row};
+use super::svg::{self, Against, Caption, Line, Lines, Panel, Row, Upward};
 use super::words::{self, count, fixed, number, percent, short, signed};
 use super::{ActionView, Better, ContextView, CostCurves, Decision, Interval, Lift, Report, Seen, Weights};
 use minijinja::Value;
@@ -9,28 +9,28 @@ use serde::Serialize;
 /// A chart under its heading, with a sentence on how to read it.
 #[derive(Serialize)]
 pub(crate) struct Figure {
-    title: String,
-    chart: Value,
-    legend: Vec<Key>,
-    words: String,
+    pub(super) title: String,
+    pub(super) chart: Value,
+    pub(super) legend: Vec<Key>,
+    pub(super) words: String,
 }
 
 /// An entry of a legend below a chart.
 #[derive(Serialize)]
 pub(crate) struct Key {
-    class: String,
-    name: String,
+    pub(super) class: String,
+    pub(super) name: String,
 }
 
 /// A figure with its small chart and a sentence.
 #[derive(Serialize)]
 pub(crate) struct Tile {
-    name: String,
-    value: String,
-    unit: String,
-    standing: &'static str,
-    chart: Option<Value>,
-    words: String,
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) unit: String,
+    pub(super) standing: &'static str,
+    pub(super) chart: Option<Value>,
+    pub(super) words: String,
 }
 
 /// What the weights of one part of the log say.
@@ -43,7 +43,7 @@ pub(crate) struct Overlap {
     facts: Vec<(String, String)>,
 }
 
-fn figure(title: String, chart: String, words: String) -> Figure {
+pub(super) fn figure(title: String, chart: String, words: String) -> Figure {
     Figure { title, chart: Value::from_safe_string(chart), legend: Vec::new(), words }
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn curves(c: &CostCurves, outcome: &str) -> Option<Figure> {
         })
         .collect();
     let name = format!("predicted {outcome}");
-    let chart = Lines { lines: &lines, x: &c.action, y: &name, height: 280.0 };
+    let chart = Lines { lines: &lines, x: &c.action, y: &name, height: 280.0, upward: Upward::Linear };
     let title = format!("Predicted {outcome} over {}", c.action);
     let caption = Caption {
         title: &title,
@@ -244,7 +244,7 @@ pub(crate) fn context(c: &ContextView) -> Option<Figure> {
                 dots: rows.clone(),
                 ..Line::default()
             };
-            let chart = Lines { lines: &[line], x: &c.context, y: &y, height: 230.0 };
+            let chart = Lines { lines: &[line], x: &c.context, y: &y, height: 230.0, upward: Upward::Linear };
             Some(figure(title.clone(), svg::lines(&chart, caption)?, String::new()))
         }
         Seen::Categorical { levels } => {

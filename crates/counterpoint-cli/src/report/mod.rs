@@ -2,10 +2,11 @@
 //!
 //! A [`Report`] is plain data; [`Report::html`] turns it into one file that loads nothing, runs only its own script, and is
 //! the same bytes for the same data. The order of the page is the order of the questions: what to do, how much it brings,
-//! whether that may be believed, what the policy does, what else was tried, and what it all rests on. The page is
-//! page.html, its colours style.css, its few lines of behaviour script.js; charts are SVG (`svg`); `view` puts figures into
+//! whether that may be believed, what the policy does, what else was tried, and what it all rests on. [`LogReport`] is the
+//! page about a log alone. Their sections are page.html and log.html, between head.html and foot.html; the colours style.css, its few lines of behaviour script.js; charts are SVG (`svg`); `view` puts figures into
 //! words. Nothing is estimated here.
 
+mod about;
 mod data;
 mod figures;
 mod histogram;
@@ -18,6 +19,7 @@ pub(crate) mod words;
 #[cfg(test)]
 mod example;
 
+pub(crate) use about::*;
 pub(crate) use data::*;
 pub(crate) use histogram::Histogram;
 
@@ -90,30 +92,36 @@ pub(crate) fn assumptions(propensities: Propensities) -> Vec<String> {
 impl Report {
     /// The page: one self-contained file.
     pub(crate) fn html(&self) -> String {
-        // a checkout with other line ends must not change the bytes, nor the hashes of the seal
-        let [page, style, script] = [include_str!("page.html"), include_str!("style.css"), include_str!("script.js")]
-            .map(|t| t.replace("\r\n", "\n"));
-        let mut environment = Environment::new();
-        environment.set_auto_escape_callback(|_| AutoEscape::Html);
-        if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
-            environment.set_syntax(syntax);
-        }
-        let context = minijinja::context! {
-            view => Serde(view::View::of(self)),
-            policy => seal::policy(&style, &script),
-            style => Value::from_safe_string(style),
-            script => Value::from_safe_string(script),
-            data => Value::from_safe_string(self.json()),
-        };
-        // the template is a constant and the context is ours: a failure is a bug, and the tests render every section
-        environment
-            .render_str(&page, context)
-            .unwrap_or_else(|e| format!("<!doctype html><pre>{}</pre>", words::escape(&e.to_string())))
+        page(include_str!("page.html"), &view::View::of(self), self)
     }
+}
 
-    /// The figures as JSON that may stand inside a script element.
-    fn json(&self) -> String {
-        let text = serde_json::to_string(self).unwrap_or_default();
-        text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+/// A page: head, sections, foot, with all that `data` holds inside it.
+fn page(sections: &str, view: &impl Serialize, data: &impl Serialize) -> String {
+    // a checkout with other line ends must not change the bytes, nor the hashes of the seal
+    let whole = [include_str!("head.html"), sections, include_str!("foot.html")].concat();
+    let [page, style, script] =
+        [&whole, include_str!("style.css"), include_str!("script.js")].map(|t| t.replace("\r\n", "\n"));
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
+        environment.set_syntax(syntax);
     }
+    let context = minijinja::context! {
+        view => Serde(view),
+        policy => seal::policy(&style, &script),
+        style => Value::from_safe_string(style),
+        script => Value::from_safe_string(script),
+        data => Value::from_safe_string(json(data)),
+    };
+    // the template is a constant and the context is ours: a failure is a bug, and the tests render every section
+    environment
+        .render_str(&page, context)
+        .unwrap_or_else(|e| format!("<!doctype html><pre>{}</pre>", words::escape(&e.to_string())))
+}
+
+/// The figures as JSON that may stand inside a script element.
+fn json(data: &impl Serialize) -> String {
+    let text = serde_json::to_string(data).unwrap_or_default();
+    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

@@ -1,7 +1,7 @@
 //! The page's tables. A cell has its text and a key to sort by, so that the script need not read numbers back from words.
 
 use super::words::{self, count, fixed, percent};
-use super::{Better, Leaderboard, Report};
+use super::{Better, ColumnView, Leaderboard, Report, SupportView};
 use serde::Serialize;
 
 /// Headings and rows.
@@ -107,4 +107,36 @@ pub(crate) fn leaderboard_words(l: &Leaderboard, r: &Report) -> String {
         l.part,
         r.outcome.name
     )
+}
+
+/// Columns in figures.
+pub(crate) fn columns(all: &[ColumnView]) -> Table {
+    let row = |c: &ColumnView| {
+        let figures = [c.mean, c.std].into_iter().chain([0, 1, 3, 5, 6].map(|i| c.quantiles[i]));
+        let cells = figures.map(|v| figure(Some(v), words::number));
+        TableRow { chosen: false, cells: [text(&c.name, false)].into_iter().chain(cells).collect() }
+    };
+    let rows: Vec<TableRow> = all.iter().map(row).collect();
+    let names = ["column", "mean", "std", "min", "1%", "median", "99%", "max"];
+    Table { heads: heads(names.map(String::from), rows.first()), rows }
+}
+
+/// Between which means each std stays above the floor.
+pub(crate) fn reach(s: &SupportView) -> Table {
+    let rows: Vec<TableRow> = s
+        .lines
+        .iter()
+        .map(|l| {
+            let best = l.points.iter().map(|p| p[1]).filter(|v| v.is_finite()).reduce(f64::max);
+            let cells = vec![
+                figure(Some(l.std), words::short),
+                figure(l.supported.map(|r| r[0]), words::number),
+                figure(l.supported.map(|r| r[1]), words::number),
+                figure(best, percent),
+            ];
+            TableRow { chosen: false, cells }
+        })
+        .collect();
+    let names = ["std / logged std", "from", "to", "best n_eff / n"];
+    Table { heads: heads(names.map(String::from), rows.first()), rows }
 }

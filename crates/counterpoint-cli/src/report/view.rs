@@ -3,7 +3,7 @@
 use super::figures::{self, Figure, Overlap, standing};
 use super::tables::{self, Table};
 use super::words::{self, count, fixed, signed};
-use super::{Better, Decision, Lift, Report, Standing};
+use super::{Better, Decision, Lift, Provenance, Report, Standing};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -72,7 +72,7 @@ impl View {
             recipe: r.recipe.clone(),
             assumptions: r.assumptions.clone(),
             caveats: r.caveats.clone(),
-            provenance: provenance(r),
+            provenance: provenance(&r.provenance),
             version: r.provenance.version.clone(),
         }
     }
@@ -162,8 +162,7 @@ fn big(l: &Lift, r: &Report) -> Big {
 }
 
 /// Every fact that lets somebody else compute the same figures.
-fn provenance(r: &Report) -> Vec<(String, String)> {
-    let p = &r.provenance;
+pub(super) fn provenance(p: &Provenance) -> Vec<(String, String)> {
     let mut facts: Vec<(String, String)> = Vec::new();
     let mut fact = |name: &str, value: String| {
         if !value.is_empty() {

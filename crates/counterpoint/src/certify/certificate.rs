@@ -4,7 +4,7 @@ use super::bound::Bound;
 use super::diagnose::Diagnostics;
 use super::interval::Interval;
 use super::terms::Terms;
-use crate::data::Outcome;
+use crate::data::{Outcome, Propensities};
 use serde::{Deserialize, Serialize};
 
 /// What the test part says of a policy.
@@ -63,6 +63,9 @@ pub struct Certificate {
     pub test: Diagnostics,
     /// The terms.
     pub terms: Terms,
+    /// Where the propensities come from; rows that were weighed by the caller count as logged.
+    #[serde(default)]
+    pub propensities: Propensities,
     /// A hash of the test rows, whatever their order: two certificates with the same one were given on the same rows.
     pub fingerprint: String,
 }
@@ -86,6 +89,14 @@ impl Certificate {
             turned.direction = direction;
         }
         turned
+    }
+
+    /// The same certificate, saying so if it rests on estimated propensities.
+    #[must_use]
+    pub(super) fn resting_on(mut self, propensities: &Propensities) -> Self {
+        self.reasons.extend(propensities.sentence());
+        self.propensities = propensities.clone();
+        self
     }
 
     /// Whether the verdict is to deploy.

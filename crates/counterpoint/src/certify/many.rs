@@ -27,7 +27,8 @@ pub fn certify_many(
     for policy in policies {
         rows.push((score(engine, valid, policy)?, score(engine, test, policy)?));
     }
-    certify_many_scored(engine, &rows, terms)
+    let certificates = certify_many_scored(engine, &rows, terms)?;
+    Ok(certificates.into_iter().map(|c| c.resting_on(&test.schema().propensities)).collect())
 }
 
 /// The same from rows that have been weighed already: for each policy its valid and its test rows.

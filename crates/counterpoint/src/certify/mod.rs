@@ -30,7 +30,7 @@ pub use many::{certify_many, certify_many_scored};
 pub use monitor::Monitor;
 pub use terms::{Adjust, Method, Mode, Terms};
 
-use crate::data::{Log, Outcome};
+use crate::data::{Log, Outcome, Propensities};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::LossModel;
@@ -66,7 +66,8 @@ const ROUNDING: f64 = 1e-9;
 pub fn certify(engine: &Engine, policy: &Policy, valid: &Log, test: &Log, terms: &Terms) -> Result<Certificate> {
     terms.check()?;
     check_parts(valid, test)?;
-    certify_scored(engine, &score(engine, valid, policy)?, &score(engine, test, policy)?, terms)
+    let c = certify_scored(engine, &score(engine, valid, policy)?, &score(engine, test, policy)?, terms)?;
+    Ok(c.resting_on(&test.schema().propensities))
 }
 
 /// Certifies from rows that have been weighed already: the weights may come from any policy whatever.
@@ -166,6 +167,7 @@ fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) ->
         valid: gate.diagnostics,
         test: part.diagnostics,
         terms: terms.clone(),
+        propensities: Propensities::Logged,
         fingerprint: format!("{fingerprint:016x}"),
     };
     let stretch = interval::stretch(freedom, terms);

@@ -3,6 +3,7 @@
 use super::check::{Chunk, Context, Values};
 use super::input::{Input, list};
 use super::log::{Log, Outcome};
+use super::propensities::BareLog;
 use super::rows::{Layout, Rows};
 use super::split::Part;
 use crate::error::{Error, Result};
@@ -133,9 +134,24 @@ impl LogBuilder {
 
     /// Checks everything and builds the log.
     pub fn build(mut self) -> Result<Log> {
+        self.propensity.get_or_insert_default();
+        self.collect()
+    }
+
+    /// Like [`build`](Self::build) for rows without propensities; see [`BareLog`].
+    pub fn build_bare(self) -> Result<BareLog> {
+        if let Some((name, _)) = &self.propensity {
+            return Err(Error::data("it is a column of propensities: there is nothing to estimate")
+                .at(format!("column {name:?}"))
+                .hint("use build"));
+        }
+        self.collect().map(BareLog)
+    }
+
+    fn collect(mut self) -> Result<Log> {
         let contexts = self.layout_of_contexts()?;
         let (outcome, y, direction) = self.outcome.unwrap_or((String::new(), Vec::new(), Outcome::Cost));
-        let (propensity, p) = self.propensity.unwrap_or_default();
+        let (propensity, p) = self.propensity.unzip();
         let layout = Layout {
             contexts,
             actions: self.actions.iter().map(|(n, _)| n.clone()).collect(),
@@ -149,7 +165,7 @@ impl LogBuilder {
         let rows = y.len();
         let numbers = self.actions.iter().chain(&self.weight).map(|(n, v)| (n.as_str(), v.len()));
         let lengths = self.contexts.iter().map(|(n, v)| (n.as_str(), v.len())).chain(numbers);
-        let lengths = lengths.chain([(propensity.as_str(), p.len())]);
+        let lengths = lengths.chain(propensity.iter().zip(&p).map(|(n, p)| (n.as_str(), p.len())));
         for (name, len) in lengths.chain(self.parts.iter().map(|p| ("split", p.len()))) {
             if len != rows {
                 return Err(Error::data(format!("it has {len} rows, column {outcome:?} has {rows}"))
@@ -167,7 +183,8 @@ impl LogBuilder {
                     ),
                 });
             }
-            let rest = self.actions.iter().map(|(_, v)| v).chain([&y, &p]).chain(self.weight.as_ref().map(|(_, v)| v));
+            let rest =
+                self.actions.iter().map(|(_, v)| v).chain([&y]).chain(&p).chain(self.weight.as_ref().map(|(_, v)| v));
             columns.extend(rest.map(|v| Values::Numbers(&v[part.clone()])));
             columns.extend(self.parts.as_ref().map(|p| Values::Parts(&p[part.clone()])));
             to.add(&Chunk { rows: part.len(), columns, file: None, before: from, why: &|_, _| None })?;

@@ -4,7 +4,7 @@
 //! context = ["hour", "city"]
 //! action = "bid"                 # or a list
 //! reward = "sales"               # or cost = ..
-//! propensity = "density"
+//! propensity = "density"          # or "fit": none was logged, estimate it
 //! categorical = ["city"]         # only where words are written as numbers
 //! weight = "count"               # optional, as are split and path
 //! ```
@@ -14,6 +14,7 @@
 
 use super::files::read_text;
 use super::log::Outcome;
+use super::propensities::PropensityRole;
 use super::read::{Roles, find::fixed_part};
 use crate::error::{Error, Result};
 use serde::Deserialize;
@@ -39,7 +40,7 @@ pub struct LogConfig {
     pub reward: Option<String>,
     /// The outcome, smaller is better.
     pub cost: Option<String>,
-    /// The logging density.
+    /// The logging density; `fit` asks for an estimate, `column:fit` is a column of that name.
     pub propensity: Option<String>,
     /// Row weights.
     pub weight: Option<String>,
@@ -127,7 +128,7 @@ impl LogConfig {
             contexts: self.context.clone().unwrap_or_default(),
             actions: self.action.clone().unwrap_or_default(),
             outcome: reward.or_else(|| self.cost.clone().map(|c| (c, Outcome::Cost))),
-            propensity: self.propensity.clone().unwrap_or_default(),
+            propensity: PropensityRole::written(self.propensity.as_deref().unwrap_or_default()),
             weight: self.weight.clone(),
             split: self.split.clone(),
         }

@@ -2,6 +2,7 @@
 
 use super::build::LogBuilder;
 use super::input::Input;
+use super::propensities::Propensities;
 use super::summary::Summary;
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ impl Outcome {
 }
 
 /// The names of the columns and their roles.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// The context columns of the user's file, and how they became numbers.
     #[serde(default)]
@@ -43,8 +44,11 @@ pub struct Schema {
     pub outcome: String,
     /// Its direction.
     pub direction: Outcome,
-    /// The logging density of the action.
+    /// The logging density of the action: its column, or that there is none.
     pub propensity: String,
+    /// Where the densities come from; what was estimated says so in every later result.
+    #[serde(default)]
+    pub propensities: Propensities,
     /// Row weights, if there are any.
     pub weight: Option<String>,
 }

@@ -12,6 +12,7 @@ pub(crate) mod files;
 mod input;
 mod journal;
 mod log;
+mod propensities;
 #[cfg(feature = "readers")]
 mod read;
 mod rows;
@@ -27,8 +28,9 @@ pub use files::write_text;
 pub use input::{Input, MAX_LEVELS};
 pub use journal::Journal;
 pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
+pub use propensities::{ActionModel, BareLog, Estimated, Propensities, PropensityRole};
 #[cfg(feature = "readers")]
-pub use read::{ContextBatch, ContextReader, ReadOptions, Roles, columns, read_contexts, read_log};
+pub use read::{ContextBatch, ContextReader, ReadOptions, Roles, columns, read_bare_log, read_contexts, read_log};
 pub use split::{Part, Parts, SplitRule};
 pub use summary::Summary;
 #[cfg(feature = "readers")]

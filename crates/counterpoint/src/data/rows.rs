@@ -7,6 +7,7 @@
 use super::check::{Checker, Chunk, Context, Range, Values};
 use super::input::Input;
 use super::log::{BLOCK_ROWS, Block, Log, Outcome, Schema};
+use super::propensities::Propensities;
 use super::split::Part;
 use crate::error::{Error, Result};
 
@@ -17,7 +18,8 @@ pub(super) struct Layout {
     pub(super) actions: Vec<String>,
     pub(super) outcome: String,
     pub(super) direction: Outcome,
-    pub(super) propensity: String,
+    /// None: a log whose propensities are to be estimated.
+    pub(super) propensity: Option<String>,
     pub(super) weight: Option<String>,
     pub(super) split: Option<String>,
 }
@@ -27,7 +29,8 @@ impl Layout {
     #[cfg(feature = "readers")]
     pub(super) fn columns(&self) -> Vec<String> {
         let contexts = self.contexts.iter().map(|c| &c.name);
-        let rest = self.actions.iter().chain([&self.outcome, &self.propensity]).chain(&self.weight).chain(&self.split);
+        let rest =
+            self.actions.iter().chain([&self.outcome]).chain(&self.propensity).chain(&self.weight).chain(&self.split);
         contexts.chain(rest).cloned().collect()
     }
 }
@@ -48,17 +51,19 @@ impl Rows {
         if layout.outcome.is_empty() {
             return Err(missing("reward or cost"));
         }
-        if layout.propensity.is_empty() {
-            let what = "a propensity is the density with which the logging policy chose the action";
+        if layout.propensity.as_ref().is_some_and(String::is_empty) {
+            let what = "a propensity is the density with which the logging policy chose the action; a log without them can \
+                        have them estimated (--propensity fit, propensity::fit)";
             return Err(missing("propensity").hint(what));
         }
         if layout.actions.is_empty() {
             return Err(missing("action"));
         }
         let contexts = layout.contexts.iter().map(|c| &c.name);
-        once_each(contexts.chain(&layout.actions).chain([&layout.outcome, &layout.propensity]).chain(&layout.weight))?;
+        let rest = [&layout.outcome].into_iter().chain(&layout.propensity).chain(&layout.weight);
+        once_each(contexts.chain(&layout.actions).chain(rest))?;
         let free = layout.actions.iter().chain([&layout.outcome]).map(|n| (n.clone(), Range::Any));
-        let propensity = [(layout.propensity.clone(), Range::Positive)];
+        let propensity = layout.propensity.iter().map(|n| (n.clone(), Range::Positive));
         let weight = layout.weight.iter().map(|n| (n.clone(), Range::NotNegative));
         let split = layout.split.iter().map(|n| (n.clone(), Range::Any));
         let others = free.chain(propensity).chain(weight).chain(split).collect();
@@ -106,7 +111,9 @@ impl Rows {
                             let sign = self.layout.direction.to_user(1.0);
                             block.y.extend(v.iter().map(|y| sign * y));
                         }
-                        _ if c == d + q + 1 => block.log_p.extend(v.iter().map(|p| p.ln())),
+                        _ if c == d + q + 1 && self.layout.propensity.is_some() => {
+                            block.log_p.extend(v.iter().map(|p| p.ln()))
+                        }
                         _ => block.omega.extend_from_slice(v),
                     }
                 }
@@ -114,6 +121,9 @@ impl Rows {
                 Values::Words(w) => self.parts.extend(w[rows.clone()].iter().flatten().flat_map(|w| w.parse::<Part>())),
                 Values::Parts(p) => self.parts.extend_from_slice(&p[rows.clone()]),
             }
+        }
+        if self.layout.propensity.is_none() {
+            block.log_p.resize(block.y.len(), 0.0); // a BareLog shows them to nobody
         }
         if self.layout.weight.is_none() {
             block.omega.resize(block.y.len(), 1.0);
@@ -144,8 +154,10 @@ impl Rows {
         let inputs = expansion.inputs;
         let contexts = Input::expand(&inputs);
         let Layout { actions, outcome, direction, propensity, weight, split, .. } = self.layout;
-        once_each(contexts.iter().chain(&actions).chain([&outcome, &propensity]).chain(&weight))?;
-        let schema = Schema { inputs, contexts, actions, outcome, direction, propensity, weight };
+        once_each(contexts.iter().chain(&actions).chain([&outcome]).chain(&propensity).chain(&weight))?;
+        let propensity = propensity.unwrap_or_else(|| "(estimated)".into());
+        let propensities = Propensities::Logged;
+        let schema = Schema { inputs, contexts, actions, outcome, direction, propensity, propensities, weight };
         Ok(Log { schema, blocks: self.blocks, parts: split.is_some().then_some(self.parts), dropped })
     }
 }

@@ -119,7 +119,9 @@ impl Table {
             Some((name, Outcome::Cost)) => builder.cost(name, self.numbers(name)?),
             None => builder,
         };
-        builder = builder.propensity(&roles.propensity, self.numbers(&roles.propensity)?);
+        if let Some(name) = roles.propensity.column() {
+            builder = builder.propensity(name, self.numbers(name)?);
+        }
         if let Some(name) = &roles.weight {
             builder = builder.weight(name, self.numbers(name)?);
         }

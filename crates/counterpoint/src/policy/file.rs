@@ -24,14 +24,22 @@ struct File {
     header: Header,
     /// For readers: what theta says about the stds.
     std: Vec<f64>,
+    /// For readers: what the policy rests on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     policy: Policy,
 }
 
 impl Policy {
     /// The policy as a JSON document. Numbers are written so that reading gives the same bits.
     pub fn to_json(&self) -> String {
+        self.to_json_noting(&[])
+    }
+
+    /// The same with notes for people who open the file, such as that the policy was learned from estimated propensities.
+    pub fn to_json_noting(&self, notes: &[String]) -> String {
         let header = Header { format: FORMAT.into(), version: VERSION };
-        let file = File { header, std: self.std(), policy: self.clone() };
+        let file = File { header, std: self.std(), notes: notes.to_vec(), policy: self.clone() };
         // a policy is finite numbers and strings: it cannot fail to serialise
         serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
     }
@@ -61,6 +69,11 @@ impl Policy {
     /// Writes the file whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         write_whole(path.as_ref(), self.to_json().as_bytes())
+    }
+
+    /// Writes the file with notes; see [`to_json_noting`](Self::to_json_noting).
+    pub fn save_noting(&self, path: impl AsRef<Path>, notes: &[String]) -> Result<()> {
+        write_whole(path.as_ref(), self.to_json_noting(notes).as_bytes())
     }
 
     /// Reads a policy file.

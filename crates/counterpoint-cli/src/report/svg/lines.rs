@@ -25,7 +25,19 @@ pub(crate) struct Lines<'a> {
     pub(crate) x: &'a str,
     pub(crate) y: &'a str,
     pub(crate) height: f64,
+    pub(crate) upward: Upward,
 }
+
+/// The scale of the upward axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upward {
+    Linear,
+    /// For shares; heights under [`LOWEST`] are drawn there.
+    Log,
+}
+
+/// The foot of a logarithmic axis.
+const LOWEST: f64 = 1e-4;
 
 /// How many strips along x have a tooltip.
 const STRIPS: usize = 40;
@@ -42,7 +54,10 @@ pub(crate) fn lines(chart: &Lines<'_>, caption: Caption<'_>) -> Option<String> {
     let frame = Frame::of(chart.height);
     let mut canvas = Canvas::new(WIDTH, chart.height);
     let x = Scale::linear(padded(x, 0.01), frame.left, frame.right);
-    let y = Scale::linear(padded(y, 0.06), frame.bottom, frame.top);
+    let y = match chart.upward {
+        Upward::Linear => Scale::linear(padded(y, 0.06), frame.bottom, frame.top),
+        Upward::Log => Scale::log((y.0.max(LOWEST), y.1.max(10.0 * LOWEST)), frame.bottom, frame.top),
+    };
     frame.axes(&mut canvas, (&x, chart.x), (&y, chart.y));
     let spot = |p: &[f64; 2]| (x.at(p[0]), y.at(p[1]));
     for l in &cleaned {

@@ -11,7 +11,7 @@ mod scale;
 
 pub(crate) use bars::{Against, densities, gauge, weights};
 pub(crate) use forest::{Panel, Row, forest};
-pub(crate) use lines::{Line, Lines, lines};
+pub(crate) use lines::{Line, Lines, Upward, lines};
 pub(crate) use scale::{Scale, padded, range};
 
 use super::words::escape;

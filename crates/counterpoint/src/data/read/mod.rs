@@ -17,6 +17,7 @@ pub use contexts::{ContextBatch, ContextReader, read_contexts};
 use super::check::{Chunk, Context, Reason, Values};
 use super::input::Input;
 use super::log::{Log, Outcome};
+use super::propensities::{BareLog, PropensityRole};
 use super::rows::{Layout, Rows};
 use super::table::{Column, Table};
 use crate::error::{Error, Result};
@@ -35,8 +36,8 @@ pub struct Roles {
     pub actions: Vec<String>,
     /// The outcome and its direction.
     pub outcome: Option<(String, Outcome)>,
-    /// The logging density.
-    pub propensity: String,
+    /// The logging density: a column, or an estimate.
+    pub propensity: PropensityRole,
     /// Row weights.
     pub weight: Option<String>,
     /// train / valid / test.
@@ -70,6 +71,35 @@ pub struct ReadOptions {
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
 pub fn read_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) -> Result<Log> {
+    if roles.propensity == PropensityRole::Fit {
+        return Err(Error::data("a log whose propensities are to be estimated is not a log yet")
+            .hint("read it with read_bare_log, then call propensity::fit"));
+    }
+    collect(paths, roles, options)
+}
+
+/// Reads rows without propensities, for [`propensity::fit`](crate::propensity::fit) to estimate them.
+///
+/// The role must say so. A column that is called `fit` and has no other role is refused: nobody could tell which of the
+/// two was meant.
+pub fn read_bare_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) -> Result<BareLog> {
+    if let Some(name) = roles.propensity.column() {
+        return Err(Error::data("it is a column of propensities: there is nothing to estimate")
+            .at(format!("column {name:?}"))
+            .hint("read it with read_log"));
+    }
+    let fit = PropensityRole::FIT;
+    let outcome = roles.outcome.iter().map(|(n, _)| n);
+    let mut used = roles.contexts.iter().chain(&roles.actions).chain(outcome).chain(&roles.weight).chain(&roles.split);
+    if !used.any(|n| n == fit) && columns(paths)?.iter().any(|n| n == fit) {
+        return Err(Error::data("`fit` asks for estimated propensities, and the log has a column of that name").hint(
+            "write --propensity column:fit if the column holds the propensities; otherwise rename or remove the column",
+        ));
+    }
+    collect(paths, roles, options).map(BareLog)
+}
+
+fn collect<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) -> Result<Log> {
     let files = Pieces::new(find(paths)?);
     let known = options.inputs.as_ref();
     let contexts: Vec<&str> = match known {
@@ -85,7 +115,7 @@ pub fn read_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOption
         actions: roles.actions.clone(),
         outcome,
         direction,
-        propensity: roles.propensity.clone(),
+        propensity: roles.propensity.column().map(String::from),
         weight: roles.weight.clone(),
         split: roles.split.clone(),
     };
