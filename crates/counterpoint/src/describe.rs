@@ -104,7 +104,7 @@ pub fn describe(log: &Log) -> Result<Description> {
             [s.min, inner[0], inner[1], inner[2], inner[3], inner[4], s.max]
         },
     };
-    let sorted_actions: Vec<Vec<f64>> = (0..log.q()).map(|c| column(&|b| b.a[c].clone())).collect();
+    let sorted_actions: Vec<Vec<f64>> = (0..log.q()).map(|c| column(&|b| b.a[c].to_vec())).collect();
     let actions: Vec<ColumnFacts> = log
         .action_summaries()
         .iter()
@@ -115,7 +115,7 @@ pub fn describe(log: &Log) -> Result<Description> {
         .context_summaries()
         .iter()
         .enumerate()
-        .map(|(j, s)| facts(&schema.contexts[j], s, &column(&|b| b.x[j].clone())))
+        .map(|(j, s)| facts(&schema.contexts[j], s, &column(&|b| b.x[j].to_vec())))
         .collect();
     let sign = schema.direction.to_user(1.0);
     let mut outcomes = Summary::default();

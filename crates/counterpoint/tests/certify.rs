@@ -172,9 +172,9 @@ fn order_and_sharding_of_rows_change_nothing_but_rounding() {
     let mut shards: Vec<Scored> = rows.clone();
     shards.reverse();
     for s in &mut shards {
-        s.ids.reverse();
-        s.log_w.reverse();
-        s.y.reverse();
+        s.ids.to_mut().reverse();
+        s.log_w.to_mut().reverse();
+        s.y.to_mut().reverse();
     }
     let mut merged = engine.ask(&fold, &shards[..1]);
     let rest = engine.ask(&fold, &shards[1..]);
@@ -199,7 +199,7 @@ fn a_row_of_weight_two_is_two_rows() {
     let engine = Engine::single();
     let log_w: Vec<f64> = w.a.iter().map(|a| Family::Normal.log_density(*a, 0.3, 0.9).value).collect();
     let mut heavy = Scored::from_columns(0, log_w.clone(), w.y.clone());
-    heavy.omega = vec![2.0; 400];
+    heavy.omega = vec![2.0; 400].into();
     let twice = |v: &[f64]| [v, v].concat();
     let double = Scored::from_columns(0, twice(&log_w), twice(&w.y));
     let terms = Terms { interval: Method::Normal, ..Terms::default() };

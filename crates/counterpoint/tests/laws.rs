@@ -164,7 +164,7 @@ proptest! {
         let rows: Vec<usize> = (0..n).collect();
         let rule = SplitRule::Hash { seed, shares: [0.5, 0.25, 0.25] };
         let (Ok(short), Ok(long)) = (all.take(&rows).log().split(rule), all.log().split(rule)) else { return Ok(()) };
-        let ids = |log: &Log| log.blocks().iter().flat_map(|b| b.ids.clone()).collect::<Vec<u64>>();
+        let ids = |log: &Log| log.blocks().iter().flat_map(|b| b.ids.to_vec()).collect::<Vec<u64>>();
         let mut seen: Vec<u64> = [&long.train, &long.valid, &long.test].into_iter().flat_map(ids).collect();
         seen.sort_unstable();
         prop_assert_eq!(seen, (0..(n + more) as u64).collect::<Vec<u64>>());

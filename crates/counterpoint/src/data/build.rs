@@ -161,7 +161,7 @@ impl LogBuilder {
             weight: self.weight.as_ref().map(|(n, _)| n.clone()),
             split: self.parts.is_some().then(|| "split".into()),
         };
-        let mut to = Rows::new(layout, self.drop_invalid)?;
+        let mut to = Rows::new(layout, self.drop_invalid, None)?;
         let rows = y.len();
         let numbers = self.actions.iter().chain(&self.weight).map(|(n, v)| (n.as_str(), v.len()));
         let lengths = self.contexts.iter().map(|(n, v)| (n.as_str(), v.len())).chain(numbers);

@@ -3,6 +3,7 @@
 use super::build::LogBuilder;
 use super::input::Input;
 use super::propensities::Propensities;
+use super::scratch::{Scratch, Span};
 use super::summary::Summary;
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -57,17 +58,17 @@ pub struct Schema {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// Row numbers in the log as it was given, from 0.
-    pub ids: Vec<u64>,
-    /// Contexts, one vector a column.
-    pub x: Vec<Vec<f64>>,
-    /// Actions, one vector a column.
-    pub a: Vec<Vec<f64>>,
+    pub ids: Span<u64>,
+    /// Contexts, one span a column.
+    pub x: Vec<Span<f64>>,
+    /// Actions, one span a column.
+    pub a: Vec<Span<f64>>,
     /// ln of the logging density.
-    pub log_p: Vec<f64>,
+    pub log_p: Span<f64>,
     /// Costs.
-    pub y: Vec<f64>,
+    pub y: Span<f64>,
     /// Row weights, 1 where the user gave none. A row of weight 2 counts as two equal rows.
-    pub omega: Vec<f64>,
+    pub omega: Span<f64>,
 }
 
 impl Block {
@@ -78,7 +79,7 @@ impl Block {
 
     /// A sum over rows of a hash of the row number: tells whether two passes saw the same rows.
     pub fn fingerprint(&self) -> u64 {
-        self.ids.iter().fold(0, |f, &i| f.wrapping_add(hash(0, i)))
+        self.ids.iter().fold(0, |f: u64, &i| f.wrapping_add(hash(0, i)))
     }
 
     /// Context row i, gathered into `out`.
@@ -95,29 +96,25 @@ impl Block {
         }
     }
 
-    pub(super) fn empty(d: usize, q: usize) -> Self {
-        Self::with_room(d, q, 0)
-    }
-
     pub(super) fn with_room(d: usize, q: usize, rows: usize) -> Self {
         Block {
-            ids: Vec::with_capacity(rows),
-            x: (0..d).map(|_| Vec::with_capacity(rows)).collect(),
-            a: (0..q).map(|_| Vec::with_capacity(rows)).collect(),
-            log_p: Vec::with_capacity(rows),
-            y: Vec::with_capacity(rows),
-            omega: Vec::with_capacity(rows),
+            ids: Vec::with_capacity(rows).into(),
+            x: (0..d).map(|_| Vec::with_capacity(rows).into()).collect(),
+            a: (0..q).map(|_| Vec::with_capacity(rows).into()).collect(),
+            log_p: Vec::with_capacity(rows).into(),
+            y: Vec::with_capacity(rows).into(),
+            omega: Vec::with_capacity(rows).into(),
         }
     }
 
     pub(super) fn push(&mut self, from: &Block, i: usize) {
-        self.ids.push(from.ids[i]);
+        self.ids.to_mut().push(from.ids[i]);
         for (to, from) in self.x.iter_mut().zip(&from.x).chain(self.a.iter_mut().zip(&from.a)) {
-            to.push(from[i]);
+            to.to_mut().push(from[i]);
         }
-        self.log_p.push(from.log_p[i]);
-        self.y.push(from.y[i]);
-        self.omega.push(from.omega[i]);
+        self.log_p.to_mut().push(from.log_p[i]);
+        self.y.to_mut().push(from.y[i]);
+        self.omega.to_mut().push(from.omega[i]);
     }
 }
 
@@ -141,6 +138,7 @@ pub struct Log {
     pub(super) blocks: Vec<Block>,
     pub(super) parts: Option<Vec<super::Part>>,
     pub(super) dropped: Dropped,
+    pub(super) scratch: Option<Scratch>,
 }
 
 /// Rows left out because a value was unusable; only where the user asked for it.
@@ -192,7 +190,18 @@ impl Log {
 
     /// Other rows under the same columns.
     pub(super) fn of_blocks(&self, blocks: Vec<Block>) -> Log {
-        Log { schema: self.schema.clone(), blocks, parts: None, dropped: Dropped::default() }
+        Log {
+            schema: self.schema.clone(),
+            blocks,
+            parts: None,
+            dropped: Dropped::default(),
+            scratch: self.scratch.clone(),
+        }
+    }
+
+    /// Where what is made of this log is put, if not in memory.
+    pub(crate) fn scratch(&self) -> Option<&Scratch> {
+        self.scratch.as_ref()
     }
 
     /// Number of contexts d.
@@ -220,7 +229,7 @@ impl Log {
         self.summary(|b| &b.y)
     }
 
-    fn summary(&self, column: impl Fn(&Block) -> &Vec<f64>) -> Summary {
+    fn summary(&self, column: impl Fn(&Block) -> &Span<f64>) -> Summary {
         let mut total = Summary::default();
         for b in &self.blocks {
             let mut one = Summary::default();

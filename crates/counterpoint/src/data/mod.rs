@@ -12,10 +12,12 @@ pub(crate) mod files;
 mod input;
 mod journal;
 mod log;
+mod pile;
 mod propensities;
 #[cfg(feature = "readers")]
 mod read;
 mod rows;
+mod scratch;
 mod split;
 mod summary;
 #[cfg(feature = "readers")]
@@ -31,6 +33,7 @@ pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
 pub use propensities::{ActionModel, BareLog, Estimated, Propensities, PropensityRole};
 #[cfg(feature = "readers")]
 pub use read::{ContextBatch, ContextReader, ReadOptions, Roles, columns, read_bare_log, read_contexts, read_log};
+pub use scratch::{Scratch, Span};
 pub use split::{Part, Parts, SplitRule};
 pub use summary::Summary;
 #[cfg(feature = "readers")]

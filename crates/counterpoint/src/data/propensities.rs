@@ -183,7 +183,7 @@ impl BareLog {
     /// The log with these logarithms of densities, one vector a block.
     pub(crate) fn with_densities(mut self, log_p: Vec<Vec<f64>>) -> Log {
         debug_assert!(log_p.iter().map(Vec::len).eq(self.0.blocks.iter().map(Block::rows)));
-        self.0.blocks.iter_mut().zip(log_p).for_each(|(b, p)| b.log_p = p);
+        self.0.blocks.iter_mut().zip(log_p).for_each(|(b, p)| b.log_p = p.into());
         self.0
     }
 }

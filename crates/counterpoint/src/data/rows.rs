@@ -6,8 +6,10 @@
 
 use super::check::{Checker, Chunk, Context, Range, Values};
 use super::input::Input;
-use super::log::{BLOCK_ROWS, Block, Log, Outcome, Schema};
+use super::log::{BLOCK_ROWS, Log, Outcome, Schema};
+use super::pile::Pile;
 use super::propensities::Propensities;
+use super::scratch::Scratch;
 use super::split::Part;
 use crate::error::{Error, Result};
 
@@ -40,13 +42,14 @@ impl Layout {
 pub(super) struct Rows {
     layout: Layout,
     checker: Checker,
-    blocks: Vec<Block>,
+    pile: Pile,
+    scratch: Option<Scratch>,
     parts: Vec<Part>,
     seen: u64,
 }
 
 impl Rows {
-    pub(super) fn new(layout: Layout, drop_invalid: bool) -> Result<Self> {
+    pub(super) fn new(layout: Layout, drop_invalid: bool, scratch: Option<&Scratch>) -> Result<Self> {
         let missing = |what: &str| Error::data(format!("the log has no {what} column"));
         if layout.outcome.is_empty() {
             return Err(missing("reward or cost"));
@@ -68,23 +71,20 @@ impl Rows {
         let split = layout.split.iter().map(|n| (n.clone(), Range::Any));
         let others = free.chain(propensity).chain(weight).chain(split).collect();
         let checker = Checker::new(layout.contexts.clone(), others, drop_invalid);
-        Ok(Rows { layout, checker, blocks: Vec::new(), parts: Vec::new(), seen: 0 })
+        let pile = Pile::new(layout.contexts.len(), layout.actions.len(), scratch)?;
+        Ok(Rows { layout, checker, pile, scratch: scratch.cloned(), parts: Vec::new(), seen: 0 })
     }
 
     /// Checks and appends the rows of a chunk.
     pub(super) fn add(&mut self, chunk: &Chunk) -> Result<()> {
         self.checker.check(chunk)?;
-        let (d, q) = (self.layout.contexts.len(), self.layout.actions.len());
         let mut at = 0;
         while at < chunk.rows {
             if self.checker.bad[at] {
                 at += 1;
                 continue;
             }
-            if self.blocks.last().is_none_or(|b| b.rows() == BLOCK_ROWS) {
-                self.blocks.push(Block::with_room(d, q, BLOCK_ROWS.min(chunk.rows)));
-            }
-            let room = BLOCK_ROWS - self.blocks.last().map_or(0, Block::rows);
+            let room = BLOCK_ROWS - self.pile.open()?.rows();
             let run = self.checker.bad[at..].iter().take(room).take_while(|b| !**b).count();
             self.append(chunk, at, run)?;
             at += run;
@@ -96,69 +96,76 @@ impl Rows {
     /// Appends `run` good rows from row `at` on to the last block, which has room for them.
     fn append(&mut self, chunk: &Chunk, at: usize, run: usize) -> Result<()> {
         let (d, q) = (self.layout.contexts.len(), self.layout.actions.len());
-        let Some(block) = self.blocks.last_mut() else { return Ok(()) };
+        let block = self.pile.open()?;
         let rows = at..at + run;
         let first = self.seen + at as u64;
-        block.ids.extend(first..first + run as u64);
+        block.ids.to_mut().extend(first..first + run as u64);
         for (c, values) in chunk.columns.iter().enumerate() {
             match values {
                 Values::Numbers(v) => {
                     let v = &v[rows.clone()];
                     match c {
-                        _ if c < d => block.x[c].extend_from_slice(v),
-                        _ if c < d + q => block.a[c - d].extend_from_slice(v),
+                        _ if c < d => block.x[c].to_mut().extend_from_slice(v),
+                        _ if c < d + q => block.a[c - d].to_mut().extend_from_slice(v),
                         _ if c == d + q => {
                             let sign = self.layout.direction.to_user(1.0);
-                            block.y.extend(v.iter().map(|y| sign * y));
+                            block.y.to_mut().extend(v.iter().map(|y| sign * y));
                         }
                         _ if c == d + q + 1 && self.layout.propensity.is_some() => {
-                            block.log_p.extend(v.iter().map(|p| p.ln()))
+                            block.log_p.to_mut().extend(v.iter().map(|p| p.ln()))
                         }
-                        _ => block.omega.extend_from_slice(v),
+                        _ => block.omega.to_mut().extend_from_slice(v),
                     }
                 }
-                Values::Words(_) if c < d => self.checker.encode(chunk, c, rows.clone(), &mut block.x[c])?,
+                Values::Words(_) if c < d => self.checker.encode(chunk, c, rows.clone(), block.x[c].to_mut())?,
                 Values::Words(w) => self.parts.extend(w[rows.clone()].iter().flatten().flat_map(|w| w.parse::<Part>())),
                 Values::Parts(p) => self.parts.extend_from_slice(&p[rows.clone()]),
             }
         }
         if self.layout.propensity.is_none() {
-            block.log_p.resize(block.y.len(), 0.0); // a BareLog shows them to nobody
+            block.log_p.to_mut().resize(block.y.len(), 0.0); // a BareLog shows them to nobody
         }
         if self.layout.weight.is_none() {
-            block.omega.resize(block.y.len(), 1.0);
+            block.omega.to_mut().resize(block.y.len(), 1.0);
         }
         Ok(())
     }
 
     /// The log: categories become 0/1 columns, and what is left must be something.
-    pub(super) fn finish(mut self) -> Result<Log> {
+    pub(super) fn finish(self) -> Result<Log> {
         if self.seen == 0 {
             return Err(Error::data("the log has no rows"));
         }
         let dropped = self.checker.dropped();
-        if self.blocks.is_empty() {
+        let mut blocks = self.pile.finish()?;
+        if blocks.is_empty() {
             let counts = format!("unusable values: {dropped}");
             return Err(Error::data(format!("all {} rows have an unusable value", self.seen)).hint(counts));
         }
         if let Some(name) = &self.layout.weight
-            && self.blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0)
+            && blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0)
         {
             return Err(Error::data("all row weights are 0, so the log says nothing").at(format!("column {name:?}")));
         }
         let expansion = Expansion::new(&self.checker.contexts);
-        for block in &mut self.blocks {
-            let n = block.rows();
-            expansion.apply(&mut block.x, n);
+        let contexts = Input::expand(&expansion.inputs);
+        if expansion.ranks.iter().any(Option::is_some) {
+            let mut pile = Pile::new(contexts.len(), self.layout.actions.len(), self.scratch.as_ref())?;
+            for mut block in std::mem::take(&mut blocks) {
+                let n = block.rows();
+                expansion.apply(&mut block.x, n);
+                pile.add(block)?;
+            }
+            blocks = pile.finish()?;
         }
         let inputs = expansion.inputs;
-        let contexts = Input::expand(&inputs);
         let Layout { actions, outcome, direction, propensity, weight, split, .. } = self.layout;
         once_each(contexts.iter().chain(&actions).chain([&outcome]).chain(&propensity).chain(&weight))?;
         let propensity = propensity.unwrap_or_else(|| "(estimated)".into());
         let propensities = Propensities::Logged;
         let schema = Schema { inputs, contexts, actions, outcome, direction, propensity, propensities, weight };
-        Ok(Log { schema, blocks: self.blocks, parts: split.is_some().then_some(self.parts), dropped })
+        let parts = split.is_some().then_some(self.parts);
+        Ok(Log { schema, blocks, parts, dropped, scratch: self.scratch })
     }
 }
 
@@ -200,7 +207,7 @@ impl Expansion {
     }
 
     /// Replaces the columns of n rows.
-    pub(super) fn apply(&self, columns: &mut Vec<Vec<f64>>, n: usize) {
+    pub(super) fn apply<C: From<Vec<f64>> + std::ops::Deref<Target = [f64]>>(&self, columns: &mut Vec<C>, n: usize) {
         if self.ranks.iter().all(Option::is_none) {
             return;
         }
@@ -210,9 +217,9 @@ impl Expansion {
                 x.push(column);
                 continue;
             };
-            let from = x.len();
-            x.resize(from + rank.len(), vec![0.0; n]);
-            column.iter().enumerate().for_each(|(i, &code)| x[from + rank[code as usize]][i] = 1.0);
+            let mut own = vec![vec![0.0; n]; rank.len()];
+            column.iter().enumerate().for_each(|(i, &code)| own[rank[code as usize]][i] = 1.0);
+            x.extend(own.into_iter().map(C::from));
         }
         *columns = x;
     }

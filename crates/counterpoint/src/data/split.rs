@@ -1,6 +1,7 @@
 //! Train, valid, test: by a seeded hash of the row number, or by a column.
 
-use super::log::{BLOCK_ROWS, Block, Log};
+use super::log::{Block, Log};
+use super::pile::Pile;
 use crate::error::{Error, Result};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -74,27 +75,30 @@ impl Log {
         let Some(first) = logs.first() else {
             return Err(Error::data("there is no log to join"));
         };
-        let mut blocks = Vec::new();
+        let mut pile = first.pile()?;
         for log in logs {
             if log.schema != first.schema {
                 return Err(Error::data("logs of different schemas cannot be joined"));
             }
             for b in &log.blocks {
-                (0..b.rows()).for_each(|i| deal(&mut blocks, first, b, i));
+                for i in 0..b.rows() {
+                    pile.push(b, i)?;
+                }
             }
         }
-        Ok(first.of_blocks(blocks))
+        Ok(first.of_blocks(pile.finish()?))
     }
 
     /// Fold `index` of `count` by a hash of the row number: (the other folds, this fold).
     pub fn fold(&self, seed: u64, index: usize, count: usize) -> Result<(Log, Log)> {
-        let (mut rest, mut fold) = (Vec::new(), Vec::new());
+        let (mut rest, mut fold) = (self.pile()?, self.pile()?);
         for b in &self.blocks {
             for i in 0..b.rows() {
                 let mine = hash(seed, b.ids[i]) % count.max(1) as u64 == index as u64;
-                deal(if mine { &mut fold } else { &mut rest }, self, b, i);
+                if mine { &mut fold } else { &mut rest }.push(b, i)?;
             }
         }
+        let (rest, fold) = (rest.finish()?, fold.finish()?);
         if rest.is_empty() || fold.is_empty() {
             return Err(Error::data(format!("fold {index} of {count} is empty")).hint("use fewer folds"));
         }
@@ -113,6 +117,11 @@ impl Log {
         self.divide(rule, blocks.into_iter())
     }
 
+    /// For rows of this log.
+    fn pile(&self) -> Result<Pile> {
+        Pile::new(self.d(), self.q(), self.scratch())
+    }
+
     fn divide<B: std::borrow::Borrow<Block>>(&self, rule: SplitRule, blocks: impl Iterator<Item = B>) -> Result<Parts> {
         let by_column = match (rule, &self.parts) {
             (SplitRule::Column, None) => {
@@ -126,7 +135,7 @@ impl Log {
                 None
             }
         };
-        let mut parts = [Part::Train, Part::Valid, Part::Test].map(|_| Vec::<Block>::new());
+        let mut parts = [self.pile()?, self.pile()?, self.pile()?];
         let mut index = 0;
         for b in blocks {
             let b = b.borrow();
@@ -136,11 +145,12 @@ impl Log {
                     (_, Some(column)) => column[index],
                     _ => Part::Train,
                 };
-                deal(&mut parts[part as usize], self, b, i);
+                parts[part as usize].push(b, i)?;
                 index += 1;
             }
         }
-        let [train, valid, test] = parts.map(|blocks| self.of_blocks(blocks));
+        let [train, valid, test] = parts.map(|pile| pile.finish().map(|blocks| self.of_blocks(blocks)));
+        let (train, valid, test) = (train?, valid?, test?);
         for (name, part) in [("train", &train), ("valid", &valid), ("test", &test)] {
             if part.rows() == 0 {
                 return Err(Error::data(format!("the {name} part of the split is empty"))
@@ -148,16 +158,6 @@ impl Log {
             }
         }
         Ok(Parts { train, valid, test })
-    }
-}
-
-/// Adds row i of a block to the last of `blocks`, opening a new one where it is full.
-fn deal(blocks: &mut Vec<Block>, log: &Log, b: &Block, i: usize) {
-    if blocks.last().is_none_or(|l| l.rows() == BLOCK_ROWS) {
-        blocks.push(Block::empty(log.d(), log.q()));
-    }
-    if let Some(last) = blocks.last_mut() {
-        last.push(b, i);
     }
 }
 

@@ -9,7 +9,7 @@
 //! density and the Jacobian ln a move into the log propensity. Costs are held relative to a baseline.
 
 use super::rows::Question;
-use crate::data::{Block, Log};
+use crate::data::{Block, Log, Span};
 use crate::error::{Error, Result};
 use crate::policy::{Family, HALF_LN_2PI, Policy};
 use fearless_simd::SimdFloatElement;
@@ -23,8 +23,17 @@ pub(crate) const STRIP: usize = 64;
 #[repr(C, align(64))]
 pub(crate) struct Lane<T>(pub(crate) [T; STRIP]);
 
+#[allow(unsafe_code)]
+mod plain {
+    use super::{Lane, Real};
+    // SAFETY: an array of f32 or f64 (there is no other `Real`): all zeros are a value of it
+    unsafe impl<T: Real> bytemuck::Zeroable for Lane<T> {}
+    // SAFETY: as above, and 64 of either are a multiple of the alignment, so there is no padding
+    unsafe impl<T: Real> bytemuck::Pod for Lane<T> {}
+}
+
 /// The two kinds of floating-point column.
-pub(crate) trait Real: SimdFloatElement + Copy + Send + Sync + 'static {
+pub(crate) trait Real: SimdFloatElement + bytemuck::Pod + Send + Sync {
     const ZERO: Self;
     const ONE: Self;
     fn of(v: f64) -> Self;
@@ -68,9 +77,9 @@ pub enum Precision {
 pub(crate) struct Strips<T> {
     pub(crate) rows: usize,
     pub(crate) fingerprint: u64,
-    pub(crate) lanes: Vec<Lane<T>>,
+    pub(crate) lanes: Span<Lane<T>>,
     /// The largest |feature| of each strip, strip by strip: bounds the scores before they are computed.
-    pub(crate) reach: Vec<T>,
+    pub(crate) reach: Span<T>,
     /// Sums that no policy changes: row weights, costs, squared costs.
     pub(crate) totals: [f64; 3],
     /// What only estimators with a loss model need.
@@ -166,7 +175,24 @@ fn strips<T: Real>(
     baseline: f64,
     layout: Layout,
 ) -> Result<Vec<Strips<T>>> {
-    log.blocks().iter().map(|b| block(b, policy, question, baseline, layout, log)).collect()
+    let Some(scratch) = log.scratch() else {
+        return log.blocks().iter().map(|b| block(b, policy, question, baseline, layout, log)).collect();
+    };
+    let mut spill = scratch.open()?;
+    let mut strips: Vec<Strips<T>> = Vec::with_capacity(log.blocks().len());
+    let mut places = Vec::with_capacity(log.blocks().len());
+    for b in log.blocks() {
+        let mut strip = block(b, policy, question, baseline, layout, log)?;
+        let (lanes, reach) = (std::mem::take(&mut strip.lanes), std::mem::take(&mut strip.reach));
+        places.push([(spill.put(&lanes)?, lanes.len()), (spill.put(&reach)?, reach.len())]);
+        strips.push(strip);
+    }
+    let map = spill.finish()?;
+    for (strip, [lanes, reach]) in strips.iter_mut().zip(places) {
+        strip.lanes = map.span(lanes.0, lanes.1);
+        strip.reach = map.span(reach.0, reach.1);
+    }
+    Ok(strips)
 }
 
 fn block<T: Real>(
@@ -226,5 +252,6 @@ fn block<T: Real>(
             totals[2] += omega * y * y;
         }
     }
+    let (lanes, reach) = (lanes.into(), reach.into());
     Ok(Strips { rows: b.rows(), fingerprint: b.fingerprint(), lanes, reach, totals, model })
 }

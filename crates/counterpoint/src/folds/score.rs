@@ -6,7 +6,7 @@
 //! named by (seed, row number): the same row counts equally often on any machine, in any order, and for every policy,
 //! which is what lets several policies be compared on one set of replicates.
 
-use crate::data::{Block, Log};
+use crate::data::{Block, Log, Span};
 use crate::engine::{Engine, Fold};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
@@ -27,13 +27,13 @@ const LANES: usize = 4;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scored {
     /// Row numbers; they name the random streams, so they must differ from row to row.
-    pub ids: Vec<u64>,
+    pub ids: Span<u64>,
     /// ln w, w = pi(a|x) / p.
-    pub log_w: Vec<f64>,
+    pub log_w: Span<f64>,
     /// Costs.
-    pub y: Vec<f64>,
+    pub y: Span<f64>,
     /// Row weights: how many equal rows a row stands for.
-    pub omega: Vec<f64>,
+    pub omega: Span<f64>,
     /// Sum over rows of the policy's mass outside the range of the logged actions.
     pub outside: f64,
     /// A sum over rows of a hash of all that the log says of them.
@@ -44,9 +44,9 @@ impl Scored {
     /// Rows from columns, numbered from `first`, each standing for itself.
     pub fn from_columns(first: u64, log_w: Vec<f64>, y: Vec<f64>) -> Self {
         let ids: Vec<u64> = (first..).take(y.len()).collect();
-        let omega = vec![1.0; y.len()];
+        let omega = vec![1.0; y.len()].into();
         let fingerprint = ids.iter().zip(&y).fold(0u64, |f, (i, y)| f.wrapping_add(hash(y.to_bits(), *i)));
-        Scored { ids, log_w, y, omega, outside: 0.0, fingerprint }
+        Scored { ids: ids.into(), log_w: log_w.into(), y: y.into(), omega, outside: 0.0, fingerprint }
     }
 }
 
@@ -79,7 +79,26 @@ pub fn score(engine: &Engine, log: &Log, policy: &Policy) -> Result<Vec<Scored>>
         .hint("name the columns in the order the policy was learned with"));
     }
     let range: Vec<[f64; 2]> = log.action_summaries().iter().map(|s| [s.min, s.max]).collect();
-    let rows = engine.map(log.blocks(), |b| score_block(b, policy, &range));
+    let Some(scratch) = log.scratch() else { return score_run(engine, log.blocks(), policy, &range) };
+    let mut spill = scratch.open()?;
+    let (mut rows, mut places) = (Vec::with_capacity(log.blocks().len()), Vec::new());
+    for run in log.blocks().chunks(SPILLED_RUN) {
+        for mut b in score_run(engine, run, policy, &range)? {
+            places.push((spill.put(&b.log_w)?, b.log_w.len()));
+            b.log_w = Span::default();
+            rows.push(b);
+        }
+    }
+    let map = spill.finish()?;
+    rows.iter_mut().zip(places).for_each(|(b, (place, len))| b.log_w = map.span(place, len));
+    Ok(rows)
+}
+
+/// Blocks whose weights are held in memory before they go to a scratch file.
+const SPILLED_RUN: usize = 1024;
+
+fn score_run(engine: &Engine, blocks: &[Block], policy: &Policy, range: &[[f64; 2]]) -> Result<Vec<Scored>> {
+    let rows = engine.map(blocks, |b| score_block(b, policy, range));
     for b in &rows {
         if let Some(i) = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY) {
             return Err(
@@ -96,7 +115,7 @@ fn score_block(b: &Block, policy: &Policy, range: &[[f64; 2]]) -> Scored {
     let std = policy.std();
     let (mut x, mut mu) = (vec![0.0; policy.d()], vec![0.0; q]);
     let mut out = Scored { ids: b.ids.clone(), y: b.y.clone(), omega: b.omega.clone(), ..Scored::default() };
-    out.log_w.reserve(n);
+    let mut weights = Vec::with_capacity(n);
     for i in 0..n {
         b.context(i, &mut x);
         scorer.mean(&x, &mut mu);
@@ -108,10 +127,11 @@ fn score_block(b: &Block, policy: &Policy, range: &[[f64; 2]]) -> Scored {
             inside *= (below(range[c][1]) - below(range[c][0])).clamp(0.0, 1.0);
         }
         // an action outside the family's support has density 0
-        out.log_w.push(if log_w.is_nan() && b.a.iter().any(|a| a[i] <= 0.0) { f64::NEG_INFINITY } else { log_w });
+        weights.push(if log_w.is_nan() && b.a.iter().any(|a| a[i] <= 0.0) { f64::NEG_INFINITY } else { log_w });
         out.outside += b.omega[i] * (1.0 - inside);
         out.fingerprint = out.fingerprint.wrapping_add(row_hash(b, i));
     }
+    out.log_w = weights.into();
     out
 }
 

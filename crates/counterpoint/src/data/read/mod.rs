@@ -19,6 +19,7 @@ use super::input::Input;
 use super::log::{Log, Outcome};
 use super::propensities::{BareLog, PropensityRole};
 use super::rows::{Layout, Rows};
+use super::scratch::Scratch;
 use super::table::{Column, Table};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, StringArray};
@@ -54,6 +55,8 @@ pub struct ReadOptions {
     /// The encoding of a policy ([`Policy::encoding`](crate::Policy::encoding)): its columns are the contexts, in its
     /// order, and a category it does not know is a bad value. Without it, columns of words become categories.
     pub inputs: Option<Vec<Input>>,
+    /// Hold the rows, and what is made of them, in scratch files instead of memory.
+    pub scratch: Option<Scratch>,
 }
 
 /// Reads a log from files, directories (hive-partitioned ones included) and patterns.
@@ -119,7 +122,7 @@ fn collect<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) ->
         weight: roles.weight.clone(),
         split: roles.split.clone(),
     };
-    Rows::new(layout.clone(), false)?; // the roles must make sense before any file is read
+    Rows::new(layout.clone(), false, None)?; // the roles must make sense before any file is read
     let columns = layout.columns();
     let mut log: Option<Rows> = None;
     for (index, piece) in files.pieces.iter().enumerate() {
@@ -135,7 +138,7 @@ fn collect<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) ->
                     Some(inputs) => inputs.iter().map(Context::of).collect(),
                     None => contexts_of(&contexts, &batch, &untyped, &options.categorical),
                 };
-                log = Some(Rows::new(layout.clone(), options.drop_invalid)?);
+                log = Some(Rows::new(layout.clone(), options.drop_invalid, options.scratch.as_ref())?);
             }
             let Some(rows) = &mut log else { continue };
             let words = |c: usize| {

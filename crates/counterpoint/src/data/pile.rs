@@ -1,0 +1,102 @@
+//! Rows become blocks, one after the other, in memory or in a scratch file.
+
+use super::log::{BLOCK_ROWS, Block};
+use super::scratch::{Mapped, Scratch, Span, Spill};
+use crate::error::Result;
+use bytemuck::Pod;
+
+/// Blocks under construction.
+pub(super) struct Pile {
+    d: usize,
+    q: usize,
+    /// Finished, in memory.
+    blocks: Vec<Block>,
+    /// The one rows are added to.
+    last: Option<Block>,
+    spilled: Option<Spilled>,
+}
+
+/// Finished, in a file: where each block starts, and its rows.
+struct Spilled {
+    file: Spill,
+    blocks: Vec<(usize, usize)>,
+}
+
+impl Pile {
+    pub(super) fn new(d: usize, q: usize, scratch: Option<&Scratch>) -> Result<Self> {
+        let spilled = scratch.map(|s| s.open().map(|file| Spilled { file, blocks: Vec::new() })).transpose()?;
+        Ok(Pile { d, q, blocks: Vec::new(), last: None, spilled })
+    }
+
+    /// A block with room for at least one more row.
+    pub(super) fn open(&mut self) -> Result<&mut Block> {
+        if self.last.as_ref().is_some_and(|b| b.rows() == BLOCK_ROWS) {
+            self.seal()?;
+        }
+        let (d, q) = (self.d, self.q);
+        Ok(self.last.get_or_insert_with(|| Block::with_room(d, q, BLOCK_ROWS)))
+    }
+
+    /// Adds row i of another block.
+    pub(super) fn push(&mut self, from: &Block, i: usize) -> Result<()> {
+        self.open()?.push(from, i);
+        Ok(())
+    }
+
+    /// Adds a block as it is; the one before it must be full, and it must have the columns of this pile.
+    pub(super) fn add(&mut self, block: Block) -> Result<()> {
+        self.seal()?;
+        self.last = Some(block);
+        Ok(())
+    }
+
+    fn seal(&mut self) -> Result<()> {
+        let Some(mut block) = self.last.take().filter(|b| b.rows() > 0) else { return Ok(()) };
+        match &mut self.spilled {
+            None => {
+                if block.rows() < BLOCK_ROWS {
+                    columns(&mut block).for_each(|c| c.to_mut().shrink_to_fit());
+                }
+                self.blocks.push(block);
+            }
+            Some(Spilled { file, blocks }) => {
+                let start = file.put(&block.ids)?;
+                for column in columns(&mut block) {
+                    file.put(column)?;
+                }
+                blocks.push((start, block.rows()));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Vec<Block>> {
+        self.seal()?;
+        let Some(Spilled { file, blocks }) = self.spilled else { return Ok(self.blocks) };
+        if blocks.is_empty() {
+            return Ok(Vec::new()); // an empty file cannot be mapped
+        }
+        let map = file.finish()?;
+        let restore = |(start, rows): (usize, usize)| {
+            let mut at = start;
+            let mut block = Block::with_room(self.d, self.q, 0);
+            block.ids = next(&map, &mut at, rows);
+            columns(&mut block).for_each(|c| *c = next(&map, &mut at, rows));
+            block
+        };
+        Ok(blocks.into_iter().map(restore).collect())
+    }
+}
+
+/// All columns of numbers, in the order of the file.
+fn columns(block: &mut Block) -> impl Iterator<Item = &mut Span<f64>> {
+    let Block { x, a, log_p, y, omega, .. } = block;
+    x.iter_mut().chain(a).chain([log_p, y, omega])
+}
+
+/// The next column, and the place after it.
+fn next<T: Pod>(map: &Mapped, at: &mut usize, rows: usize) -> Span<T> {
+    let span = map.span(*at, rows);
+    *at += (rows * size_of::<T>()).next_multiple_of(64);
+    span
+}

@@ -1,0 +1,192 @@
+//! Numbers in memory, or in a scratch file that is mapped into it.
+//!
+//! A log of 10^8 rows need not fit in memory: with a [`Scratch`] its columns live in a file without a name, which the system
+//! pages in and out as passes go by and takes away with the process. Everything above sees slices either way ([`Span`]).
+//! Mapping a file is the one thing here that the compiler cannot check: it is sound because nobody else can open the file.
+
+use crate::error::{Error, Result};
+use bytemuck::Pod;
+use memmap2::Mmap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A directory for scratch files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Scratch files go to this directory, which must be there; they have no names and leave nothing behind.
+    pub fn new(directory: impl AsRef<Path>) -> Self {
+        Scratch(directory.as_ref().to_path_buf())
+    }
+
+    pub(crate) fn open(&self) -> Result<Spill> {
+        let file = tempfile::tempfile_in(&self.0).map_err(|e| Error::io(&self.0, e))?;
+        Ok(Spill { file: BufWriter::with_capacity(1 << 20, file), directory: self.0.clone(), at: 0 })
+    }
+}
+
+/// Columns start at multiples of a cache line.
+const LINE: usize = 64;
+
+/// A scratch file being written.
+pub(crate) struct Spill {
+    file: BufWriter<File>,
+    directory: PathBuf,
+    at: usize,
+}
+
+impl Spill {
+    /// Adds numbers; they will start at the place returned.
+    pub(crate) fn put<T: Pod>(&mut self, values: &[T]) -> Result<usize> {
+        let place = self.at;
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let padding = bytes.len().next_multiple_of(LINE) - bytes.len();
+        let written = self.file.write_all(bytes).and_then(|()| self.file.write_all(&[0; LINE][..padding]));
+        written.map_err(|e| self.blame(e))?;
+        self.at += bytes.len() + padding;
+        Ok(place)
+    }
+
+    /// Everything that was added, to be read.
+    pub(crate) fn finish(mut self) -> Result<Mapped> {
+        self.file.flush().map_err(|e| self.blame(e))?;
+        // SAFETY: the file has no name and this process no other handle to it, so nobody can change or shorten it
+        #[allow(unsafe_code)]
+        let map = unsafe { Mmap::map(self.file.get_ref()) }.map_err(|e| self.blame(e))?;
+        Ok(Mapped(Arc::new(map)))
+    }
+
+    fn blame(&self, e: std::io::Error) -> Error {
+        Error::io(&self.directory, e).hint("scratch files need room; name another directory with --scratch")
+    }
+}
+
+/// A scratch file, written.
+#[derive(Clone)]
+pub(crate) struct Mapped(Arc<Mmap>);
+
+impl Mapped {
+    /// `len` numbers from a place on.
+    pub(crate) fn span<T: Pod>(&self, place: usize, len: usize) -> Span<T> {
+        Span(Held::File { map: self.0.clone(), place, len })
+    }
+}
+
+/// A run of numbers, in memory or in a scratch file.
+#[derive(Clone)]
+pub struct Span<T>(Held<T>);
+
+#[derive(Clone)]
+enum Held<T> {
+    Memory(Vec<T>),
+    File { map: Arc<Mmap>, place: usize, len: usize },
+}
+
+impl<T: Pod> Span<T> {
+    /// The numbers as a vector of their own; those of a file are copied into memory.
+    pub fn to_mut(&mut self) -> &mut Vec<T> {
+        if let Held::File { .. } = self.0 {
+            self.0 = Held::Memory(self.to_vec());
+        }
+        match &mut self.0 {
+            Held::Memory(v) => v,
+            Held::File { .. } => unreachable!("it was moved into memory"),
+        }
+    }
+}
+
+impl<T: Pod> Deref for Span<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Held::Memory(v) => v,
+            Held::File { map, place, len } => bytemuck::cast_slice(&map[*place..*place + len * size_of::<T>()]),
+        }
+    }
+}
+
+impl<T> Default for Span<T> {
+    fn default() -> Self {
+        Span(Held::Memory(Vec::new()))
+    }
+}
+
+impl<T> From<Vec<T>> for Span<T> {
+    fn from(v: Vec<T>) -> Self {
+        Span(Held::Memory(v))
+    }
+}
+
+impl<T> FromIterator<T> for Span<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        Span(Held::Memory(values.into_iter().collect()))
+    }
+}
+
+impl<'a, T: Pod> IntoIterator for &'a Span<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq for Span<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Pod + PartialEq, const N: usize> PartialEq<[T; N]> for Span<T> {
+    fn eq(&self, other: &[T; N]) -> bool {
+        **self == *other
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq<Vec<T>> for Span<T> {
+    fn eq(&self, other: &Vec<T>) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Pod + std::fmt::Debug> std::fmt::Debug for Span<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spilled_comes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut spill = Scratch::new(dir.path()).open().unwrap();
+        let a = spill.put(&[1.5f64, -2.5, 3.5]).unwrap();
+        let none = spill.put::<f64>(&[]).unwrap();
+        let b = spill.put(&[7u64; 20]).unwrap();
+        let map = spill.finish().unwrap();
+        assert_eq!((a, none, b), (0, 64, 64));
+        let mut a: Span<f64> = map.span(a, 3);
+        assert_eq!(a, [1.5, -2.5, 3.5]);
+        assert_eq!(map.span::<u64>(b, 20), vec![7; 20]);
+        assert!(map.span::<f64>(none, 0).is_empty());
+        a.to_mut().push(4.0); // a copy; the file stays
+        assert_eq!(a, [1.5, -2.5, 3.5, 4.0]);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0); // it has no name
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_named() {
+        let e = Scratch::new("/nowhere/at/all").open().err().unwrap().to_string();
+        assert!(e.contains("nowhere"), "{e}");
+    }
+}
