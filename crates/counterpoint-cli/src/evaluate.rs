@@ -128,6 +128,9 @@ impl Evaluate {
 
     fn notes(&self, aids: Aids) -> Vec<String> {
         let mut out = Vec::new();
+        if aids.logging.is_none() {
+            out.push("switch and cab need --logging-policy FILE".into());
+        }
         if aids.model.is_some() {
             out.push(
                 "the direct method's error is that of the rows alone: if the loss model is wrong, so is it".into(),

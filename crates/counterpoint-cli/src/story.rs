@@ -85,7 +85,13 @@ impl Story<'_> {
             certify::Verdict::Keep => (Decision::Keep, Standing::Note),
             certify::Verdict::Invalid => (Decision::Invalid, Standing::Bad),
         };
-        let reasons = self.certificate.reasons.iter().map(|text| Reason { standing, text: text.clone() }).collect();
+        let sentence = self.certificate.propensities.sentence();
+        let reason = |text: &String| match Some(text) == sentence.as_ref() {
+            // not a check that holds or fails
+            true => Reason { standing: Standing::Note, text: text.clone() },
+            false => Reason { standing, text: text.clone() },
+        };
+        let reasons = self.certificate.reasons.iter().map(reason).collect();
         Verdict { decision, reasons }
     }
 

@@ -184,7 +184,7 @@ impl LogReport {
         let legend = lines.iter().map(|l| Key { class: format!("fill-{}", l.class), name: l.name.clone() }).collect();
         let words = format!(
             "Where a line lies above the floor of {}, the log can say what a policy with that mean and std would have brought. \
-             A policy that follows the contexts can go further than these, which ignore them.",
+             These policies ignore the contexts; one that follows them has its own share, which `evaluate` tells.",
             percent(s.floor)
         );
         Some(Figure { legend, ..figure("How far a policy may go".into(), svg::lines(&chart, caption)?, words) })
