@@ -69,7 +69,7 @@ fn a_propensity_must_be_a_density_and_a_weight_a_count() {
 #[test]
 fn dropped_rows_are_counted_and_keep_their_numbers() {
     let (log, dropped) = builder().propensity("p", vec![0.1, 0.0, 0.3]).drop_invalid().build_counting().unwrap();
-    assert_eq!((dropped, log.rows(), log.blocks()[0].ids.clone()), (1, 2, vec![0, 2]));
+    assert_eq!((dropped, log.rows(), log.blocks()[0].ids.to_vec()), (1, 2, vec![0, 2]));
     let none = builder().propensity("p", vec![0.0; 3]).drop_invalid().build();
     says(none, ErrorKind::Data, &["all 3 rows have an unusable value"]);
 }
