@@ -108,6 +108,14 @@ impl LogArgs {
         Ok(log)
     }
 
+    /// Every file that is read for the log, so that no output is written over one of them.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
+        let (config, from) = self.config()?;
+        let mut files = counterpoint::data::files_of(&self.paths(&config)?)?;
+        files.extend(from);
+        Ok(files)
+    }
+
     /// The log by name, for people.
     pub(crate) fn name(&self) -> String {
         name(&self.log)
@@ -184,13 +192,13 @@ fn split_names(values: Option<&[String]>) -> Option<Vec<String>> {
 #[derive(Args)]
 pub(crate) struct RecipeArgs {
     /// Recipe file (TOML); without it the default recipe. `counterpoint recipe` prints every field.
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     pub(crate) recipe: Option<PathBuf>,
     /// Change one field of the recipe, for example --set cap=20 or --set family=lognormal. May be repeated.
     #[arg(long, value_name = "FIELD=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Seed of everything random.
-    #[arg(long)]
+    /// Seed of everything random: the split by hash, starting points, bootstrap [default: that of the recipe, 0].
+    #[arg(long, value_parser = crate::flag::seed)]
     pub(crate) seed: Option<u64>,
 }
 

@@ -32,10 +32,10 @@ pub(crate) struct Evaluate {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Cap of the clipped estimates.
-    #[arg(long, default_value_t = 15.0)]
+    #[arg(long, default_value_t = 15.0, value_parser = crate::flag::positive)]
     cap: f64,
     /// Threads; 0 means one a core.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::flag::threads)]
     threads: usize,
     /// Print one JSON object to stdout.
     #[arg(long)]

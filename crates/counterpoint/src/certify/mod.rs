@@ -129,7 +129,10 @@ fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) ->
         let estimate = difference.estimate;
         difference = Interval { lower: estimate.min(0.0), upper: estimate.max(0.0), ..difference };
         p_value = 1.0;
-        reasons.push("on these rows the policy is the log's own: every weight is the same".into());
+        reasons.push(match logged.std_error > 0.0 {
+            true => "on these rows the policy is the log's own: every weight is the same".into(),
+            false => "every outcome of the test part is the same: it cannot tell one policy from another".to_string(),
+        });
     }
     let passes = match terms.mode {
         Mode::Default => difference.upper < 0.0,

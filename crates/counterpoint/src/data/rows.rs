@@ -124,7 +124,8 @@ impl Rows {
     /// The log: categories become 0/1 columns, and what is left must be something.
     pub(super) fn finish(mut self) -> Result<Log> {
         if self.seen == 0 {
-            return Err(Error::data("the log has no rows"));
+            return Err(Error::data("the log has no rows")
+                .hint("the file has a header and nothing below it: is it the right one?"));
         }
         let dropped = self.checker.dropped();
         if self.blocks.is_empty() {
@@ -134,7 +135,9 @@ impl Rows {
         if let Some(name) = &self.layout.weight
             && self.blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0)
         {
-            return Err(Error::data("all row weights are 0, so the log says nothing").at(format!("column {name:?}")));
+            return Err(Error::data("all row weights are 0, so the log says nothing")
+                .at(format!("column {name:?}"))
+                .hint("leave --weight out to count every row once"));
         }
         let expansion = Expansion::new(&self.checker.contexts);
         for block in &mut self.blocks {

@@ -125,6 +125,16 @@ pub fn read_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOption
     }
 }
 
+/// The files that paths, directories and patterns mean, in the order they are read.
+pub fn files_of<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<std::path::PathBuf>> {
+    Ok(find(paths)?.into_iter().map(|p| p.path).collect())
+}
+
+/// Refuses a name that does not end as a format that is read and written.
+pub fn check_format(path: impl AsRef<Path>) -> Result<()> {
+    find::Kind::of(path.as_ref()).map(|_| ())
+}
+
 /// The columns of the first file, those its folders give last.
 pub fn columns<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<String>> {
     Pieces::new(find(paths)?).columns()

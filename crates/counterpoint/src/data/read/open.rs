@@ -4,7 +4,7 @@ use super::super::input::list;
 use super::cells::spells;
 use super::csv;
 use super::find::{Kind, Piece};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -211,10 +211,9 @@ pub(super) fn wanted(header: &[String], names: &[&str]) -> Result<Vec<usize>> {
 
 /// The columns there are, and the one that was perhaps meant.
 pub(super) fn columns_hint(header: &[String], names: &[&str]) -> String {
-    let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
     let missing = names.iter().find(|n| !header.iter().any(|h| h == *n));
     let twice = names.iter().find(|n| header.iter().filter(|h| h == *n).count() > 1);
-    let near = missing.and_then(|n| header.iter().find(|h| same(h, n)));
+    let near = missing.and_then(|n| nearest(n, header));
     let all = list(header);
     match (twice, near) {
         (Some(_), _) if missing.is_none() => format!("rename one of them; the columns are: {all}"),
@@ -224,5 +223,7 @@ pub(super) fn columns_hint(header: &[String], names: &[&str]) -> String {
 }
 
 pub(super) fn broken(e: impl std::fmt::Display) -> Error {
-    Error::data(e.to_string()).hint("is the file complete, and of the format its name says?")
+    let text = e.to_string();
+    let plain = ["Parquet error: ", "Parser error: ", "Ipc error: "].iter().find_map(|p| text.strip_prefix(p));
+    Error::data(plain.unwrap_or(&text)).hint("is the file complete, and of the format its name says?")
 }
