@@ -9,7 +9,9 @@ use crate::story::Story;
 use crate::{flag, output};
 use clap::Args;
 use counterpoint::data::Journal;
-use counterpoint::{Engine, Entry, Estimator, Fit, Gate, Grid, Memory, Result, Selected, Step, evaluate, select};
+use counterpoint::{
+    Engine, Entry, Error, Estimator, Fit, Gate, Grid, Memory, Result, Selected, Step, evaluate, select,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -93,9 +95,7 @@ impl Select {
             files.push((path.clone(), story.html()?));
         }
         // the fits are worth more than the files made of them: the journal goes last
-        output::write(&files).map_err(|e| {
-            e.hint(format!("the finished fits stand in {}; make room, then add --resume", journal.display()))
-        })?;
+        output::write(&files).map_err(|e| also(e, &kept(&journal)))?;
         let _ = std::fs::remove_file(&journal);
         say::wrote(&files);
         if self.json {
@@ -120,11 +120,22 @@ impl Select {
     }
 }
 
+/// What an interrupted run leaves, and how to go on.
+fn kept(journal: &Path) -> String {
+    format!("the finished fits stand in {}; add --resume to the same command to go on", journal.display())
+}
+
+/// The error with one more remedy.
+fn also(e: Error, more: &str) -> Error {
+    let hint = e.remedy().map_or(more.to_string(), |first| format!("{first}; {more}"));
+    e.hint(hint)
+}
+
 /// Runs a selection with a journal of its fits. The journal stays until the caller has written what came of them, and
 /// after an error that more room or another try may cure.
 fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<Selected>) -> Result<Selected> {
     let (journal, known) = if resume { Journal::resume::<Fit>(path)? } else { (Journal::create(path)?, Vec::new()) };
-    let kept = format!("the finished fits stand in {}; add --resume to the same command to go on", path.display());
+    let kept = kept(path);
     if !known.is_empty() {
         say::line(format_args!("resuming: {} finished fits stand in {}", known.len(), path.display()));
         output::on_interrupt(&*kept);
@@ -147,7 +158,7 @@ fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<
     bar.finish_and_clear();
     let nothing = std::fs::metadata(path).is_ok_and(|m| m.len() == 0);
     selected.map_err(|e| match e.kind() {
-        counterpoint::ErrorKind::Io if !nothing => e.hint(kept),
+        counterpoint::ErrorKind::Io if !nothing => also(e, &kept),
         _ => {
             // the work would fail again; what another run has left is not ours to delete
             if nothing || !resume {

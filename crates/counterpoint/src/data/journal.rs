@@ -65,6 +65,11 @@ impl Journal {
             Some(file) => file,
             none => none.insert(File::create(&self.path).map_err(io)?),
         };
-        file.write_all(&line).and_then(|()| file.sync_data()).map_err(io)
+        let before = file.stream_position().map_err(io)?;
+        file.write_all(&line).and_then(|()| file.sync_data()).map_err(|e| {
+            // half a line is no use to anybody, and a full disk may need the room
+            let _ = file.set_len(before).and_then(|()| file.seek(SeekFrom::Start(before)));
+            io(e)
+        })
     }
 }
