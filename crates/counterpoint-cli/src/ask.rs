@@ -198,7 +198,7 @@ pub(crate) struct RecipeArgs {
     #[arg(long, value_name = "FIELD=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of everything random: the split by hash, starting points, bootstrap [default: that of the recipe, 0].
-    #[arg(long, value_parser = crate::flag::seed)]
+    #[arg(long, value_parser = crate::flag::seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Certify {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Threads; 0 means one a core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Write a report to this file (HTML).
     #[arg(long, value_name = "FILE")]

@@ -29,7 +29,7 @@ pub(crate) struct Demo {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Threads; 0 means one a core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Keep the log, the policy and a report (HTML) in this directory.
     #[arg(long, value_name = "DIR")]

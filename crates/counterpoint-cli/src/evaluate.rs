@@ -35,7 +35,7 @@ pub(crate) struct Evaluate {
     #[arg(long, default_value_t = 15.0, value_parser = crate::flag::positive)]
     cap: f64,
     /// Threads; 0 means one a core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::flag::threads)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Print one JSON object to stdout.
     #[arg(long)]

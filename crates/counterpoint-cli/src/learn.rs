@@ -38,7 +38,7 @@ pub(crate) struct Learn {
     #[arg(long, value_name = "FILE")]
     logging_policy: Option<PathBuf>,
     /// Threads; 0 means one a core. The result does not depend on it.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Print one JSON object to stdout.
     #[arg(long)]

@@ -37,10 +37,10 @@ pub(crate) struct Select {
     #[arg(long, value_name = "N")]
     folds: Option<usize>,
     /// Seed of everything random: the split by hash, starting points, bootstrap.
-    #[arg(long, default_value_t = 0, value_parser = flag::seed)]
+    #[arg(long, default_value_t = 0, value_parser = flag::seed, allow_negative_numbers = true)]
     seed: u64,
     /// Threads; 0 means one a core. The result does not depend on it.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Policy file to write (JSON); for policy.json, policy.certificate.json and policy.leaderboard.json go beside it.
     #[arg(short, long, value_name = "FILE")]

@@ -24,9 +24,6 @@ fn messages_are_as_they_were_read_and_approved() {
     place.write("bad-grid.toml", "keep = 0.5\n[recipe]\ncap = [5.0, -1.0]\n");
     place.write("odd-grid.toml", "kep = 0.5\n");
     place.write("older.json", place.text("policy.json").replace("\"version\": 1", "\"version\": 99"));
-    let twice = place.text("log.csv").replacen("\ntest", "\ntest", 1);
-    let last = twice.lines().last().unwrap().to_string();
-    place.write("twice.csv", format!("{twice}{last}\n"));
     place.write("logs/a.csv", place.text("log.csv"));
     place.write("logs/b.parquet", "PAR1");
     let wrong = COLUMNS.replace("--propensity propensity", "--propensity propensty");
@@ -65,7 +62,6 @@ fn messages_are_as_they_were_read_and_approved() {
         format!("certify log.csv log.csv {COLUMNS}"),
         format!("certify older.json log.csv {COLUMNS}"),
         format!("certify policy.json log.csv {}", COLUMNS.replace("x0,x1", "x0")),
-        format!("certify policy.json twice.csv {COLUMNS}"),
         "certify city.json new-city.csv --reward reward --propensity propensity --split split".into(),
         "act city.json new-city.csv -o actions.csv".into(),
         "act policy.json log.csv -o actions.txt".into(),

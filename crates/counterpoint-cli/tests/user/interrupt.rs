@@ -39,7 +39,8 @@ fn a_selection_interrupted_keeps_its_journal_and_says_how_to_go_on() {
     let place = Place::new();
     place.done("simulate moons --rows 3000 --seed 2 -o log.parquet");
     let caps: Vec<String> = (0..12).map(|i| format!("{}.0", 5 + i)).collect();
-    let grid = format!("keep = 1.0\n[recipe]\ncap = [{}]\nstarts = 1\nproximal_steps = 2\n", caps.join(", "));
+    let grid =
+        format!("keep = 1.0\n[recipe]\ncap = [{}]\nstarts = 1\nproximal_steps = 2\nstd_floor = 0.3\n", caps.join(", "));
     place.write("grid.toml", grid);
     let args = format!("select log.parquet {COLUMNS} --grid grid.toml");
     place.done(&format!("{args} -o whole.json"));

@@ -87,7 +87,10 @@ fn a_full_disk_leaves_nothing_behind() {
 fn a_selection_that_cannot_write_keeps_its_journal_and_goes_on_from_it() {
     let place = Place::with_log();
     place.done("simulate moons --rows 3000 --seed 2 -o big.parquet");
-    place.write("grid.toml", "[recipe]\nanchors = [4, 5]\nstarts = 1\nproximal_steps = 1\nmax_iterations = 40\n");
+    place.write(
+        "grid.toml",
+        "[recipe]\nanchors = [4, 5]\nstd_floor = 0.3\nstarts = 1\nproximal_steps = 1\nmax_iterations = 40\n",
+    );
     let args = format!("select big.parquet {COLUMNS} --grid grid.toml");
     place.done(&format!("{args} -o whole.json --report whole.html"));
     let before = place.listing();
@@ -113,7 +116,10 @@ fn a_selection_that_cannot_write_keeps_its_journal_and_goes_on_from_it() {
 #[test]
 fn the_journal_of_another_log_is_not_believed() {
     let place = Place::new();
-    place.write("grid.toml", "[recipe]\nanchors = [4, 5]\nstarts = 1\nproximal_steps = 1\nmax_iterations = 40\n");
+    place.write(
+        "grid.toml",
+        "[recipe]\nanchors = [4, 5]\nstd_floor = 0.3\nstarts = 1\nproximal_steps = 1\nmax_iterations = 40\n",
+    );
     for seed in [1, 2] {
         place.done(&format!("simulate moons --rows 3000 --seed {seed} -o {seed}.parquet"));
         place.done(&format!("select {seed}.parquet {COLUMNS} --grid grid.toml -o {seed}.json"));

@@ -124,8 +124,7 @@ impl Rows {
     /// The log: categories become 0/1 columns, and what is left must be something.
     pub(super) fn finish(mut self) -> Result<Log> {
         if self.seen == 0 {
-            return Err(Error::data("the log has no rows")
-                .hint("the file has a header and nothing below it: is it the right one?"));
+            return Err(Error::data("the log has no rows").hint("a log needs rows in train, valid and test"));
         }
         let dropped = self.checker.dropped();
         if self.blocks.is_empty() {

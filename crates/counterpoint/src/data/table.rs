@@ -158,7 +158,10 @@ impl Table {
             Field::new(n, kind, true)
         });
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
-        let failed = |e: &dyn std::fmt::Display| Error::io(path, std::io::Error::other(e.to_string()));
+        let failed = |e: &dyn std::fmt::Display| {
+            let room = "is there room on the disk, and may files of this size be written there?";
+            Error::io(path, std::io::Error::other(e.to_string())).hint(room)
+        };
         let arrays = self.columns.iter().map(|(_, c)| array(c)).collect();
         let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|e| failed(&e))?;
         let batches = (0..batch.num_rows().max(1)).step_by(BATCH);

@@ -121,7 +121,9 @@ pub fn read_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOption
     let place = || paths.iter().map(|p| p.as_ref().display().to_string()).collect::<Vec<_>>().join(", ");
     match log {
         Some(rows) => rows.finish().map_err(|e| e.at(place())),
-        None => Err(Error::data("the log has no rows").at(place())),
+        None => Err(Error::data("the log has no rows")
+            .at(place())
+            .hint("there is a header and nothing below it: is it the right file?")),
     }
 }
 
