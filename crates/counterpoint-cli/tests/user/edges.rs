@@ -53,7 +53,7 @@ fn logs_at_the_edge_end_in_a_result_or_a_message() {
     for (log, expected, message) in [
         ("none.csv", [2, 2, 2, 2, 2, 0], "none.csv: the log has no rows"),
         ("one.csv", [0, 2, 2, 0, 2, 0], "the valid part of the split is empty"),
-        ("three.csv", [0, 2, 2, 0, 1, 0], "the train part has 1 rows"),
+        ("three.csv", [0, 2, 2, 0, 2, 0], "the valid part has one row"),
         ("actions.csv", [0, 2, 2, 0, 1, 0], "all logged actions are 1.5"),
         ("nulls.csv", [2, 2, 2, 2, 2, 2], "row 1, column \"x0\": the value is missing"),
     ] {

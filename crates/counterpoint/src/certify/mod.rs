@@ -101,8 +101,14 @@ struct Judged {
     replicates: Vec<f64>,
 }
 
-/// Refuses parts that share rows, and a test part that holds a row twice.
+/// Refuses parts of a single row, parts that share rows, and a test part that holds a row twice.
 fn check_parts(valid: &Log, test: &Log) -> Result<()> {
+    for (name, part) in [("valid", valid), ("test", test)] {
+        if part.rows() < 2 {
+            return Err(Error::data(format!("the {name} part has one row, which says nothing about its own error"))
+                .hint("a certificate needs at least two rows in valid and in test, and in truth hundreds"));
+        }
+    }
     let rows = |log: &Log| -> Vec<u64> {
         log.blocks().iter().flat_map(|b| (0..b.rows()).map(|i| row_hash(b, i)).collect::<Vec<_>>()).collect()
     };
