@@ -1,9 +1,9 @@
 //! `counterpoint act`: actions for new contexts, with their densities: the next log.
 
 use crate::Done;
-use crate::say;
+use crate::{output, say};
 use clap::Args;
-use counterpoint::data::{Column, ReadOptions, Table, read_contexts};
+use counterpoint::data::{Column, ReadOptions, Table, files_of, read_contexts};
 use counterpoint::{Error, Policy, Result};
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(crate) struct Act {
     #[arg(required = true)]
     contexts: Vec<PathBuf>,
     /// Column that names the rows, handed through to the output.
-    #[arg(long)]
+    #[arg(long, value_name = "COLUMN")]
     id: Option<String>,
     /// Also write the mean of the policy for each row, as `mean` (or `mean_NAME` for several actions).
     #[arg(long)]
@@ -32,8 +32,8 @@ pub(crate) struct Act {
     /// Skip rows with an unusable context, and say how many.
     #[arg(long)]
     drop_invalid: bool,
-    /// File to write: .parquet, .csv or .arrow.
-    #[arg(short, long)]
+    /// File to write: .parquet, .csv, .csv.gz or .arrow.
+    #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Print one JSON object to stdout.
     #[arg(long)]
@@ -42,6 +42,9 @@ pub(crate) struct Act {
 
 impl Act {
     pub(crate) fn run(&self) -> Result<Done> {
+        let mut inputs = files_of(&self.contexts)?;
+        inputs.push(self.policy.clone());
+        output::check_table(&self.output, &inputs)?;
         let policy = Policy::load(&self.policy)?;
         let options =
             ReadOptions { inputs: Some(policy.encoding()), drop_invalid: self.drop_invalid, ..ReadOptions::default() };
@@ -79,7 +82,7 @@ impl Act {
             let name = |a: &String| if policy.q() == 1 { "mean".into() } else { format!("mean_{a}") };
             columns.extend(policy.actions.iter().map(name).zip(means.into_iter().map(Column::Numbers)));
         }
-        Table { columns }.write(&self.output)?;
+        output::undisturbed(|| Table { columns }.write(&self.output))?;
         let dropped = reader.dropped();
         if dropped.rows > 0 {
             say::line(format_args!("dropped {} rows with unusable contexts: {dropped}", dropped.rows));

@@ -4,7 +4,7 @@
 
 use crate::say;
 use clap::Args;
-use counterpoint::data::{Estimated, LogConfig, PropensityRole, ReadOptions, columns, read_bare_log, read_log};
+use counterpoint::data::{Estimated, LogConfig, PropensityRole, ReadOptions, Scratch, columns, read_bare_log, read_log};
 use counterpoint::{Engine, Error, Log, Policy, Recipe, Result, SplitRule, propensity};
 use std::path::PathBuf;
 
@@ -43,6 +43,10 @@ pub(crate) struct LogArgs {
     /// Skip rows with an unusable value, and say how many; without it the first one is an error.
     #[arg(long)]
     pub(crate) drop_invalid: bool,
+    /// Hold the rows in a nameless file in this directory instead of memory, for logs larger than memory. The result is the
+    /// same; local disk, please.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
     /// File that names the columns once (TOML); without it, log.toml beside the log. Flags win over it.
     #[arg(long, value_name = "FILE")]
     pub(crate) log_config: Option<PathBuf>,
@@ -102,6 +106,7 @@ impl LogArgs {
             drop_invalid: self.drop_invalid,
             categorical: config.categorical.clone().unwrap_or_default(),
             inputs,
+            scratch: self.scratch.as_ref().map(Scratch::new),
         };
         let roles = config.roles();
         let log = match roles.propensity {
@@ -118,6 +123,14 @@ impl LogArgs {
             tell_propensities(facts);
         }
         Ok(log)
+    }
+
+    /// Every file that is read for the log, so that no output is written over one of them.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
+        let (config, from) = self.config()?;
+        let mut files = counterpoint::data::files_of(&self.paths(&config)?)?;
+        files.extend(from);
+        Ok(files)
     }
 
     /// The log by name, for people.
@@ -224,13 +237,13 @@ fn split_names(values: Option<&[String]>) -> Option<Vec<String>> {
 #[derive(Args)]
 pub(crate) struct RecipeArgs {
     /// Recipe file (TOML); without it the default recipe. `counterpoint recipe` prints every field.
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     pub(crate) recipe: Option<PathBuf>,
     /// Change one field of the recipe, for example --set cap=20 or --set family=lognormal. May be repeated.
     #[arg(long, value_name = "FIELD=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Seed of everything random.
-    #[arg(long)]
+    /// Seed of everything random: the split by hash, starting points, bootstrap [default: that of the recipe, 0].
+    #[arg(long, value_parser = crate::flag::seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 }
 

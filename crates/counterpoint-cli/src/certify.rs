@@ -4,9 +4,10 @@ use crate::Done;
 use crate::ask::LogArgs;
 use crate::say;
 use crate::story::Story;
+use crate::{flag, output};
 use clap::Args;
 use counterpoint::certify::{Certificate, Interval, Terms, Verdict, certify};
-use counterpoint::data::{Parts, write_text};
+use counterpoint::data::Parts;
 use counterpoint::{Engine, Policy, Result};
 use owo_colors::OwoColorize;
 use std::path::{Path, PathBuf};
@@ -14,14 +15,14 @@ use std::path::{Path, PathBuf};
 /// What a policy has to show.
 #[derive(Args)]
 pub(crate) struct TermArgs {
-    /// How often an interval holds the truth.
-    #[arg(long, default_value_t = 0.95)]
+    /// How often the intervals of the certificate hold the truth, between 0 and 1.
+    #[arg(long, default_value_t = 0.95, value_name = "SHARE", value_parser = flag::between_0_and_1)]
     confidence: f64,
-    /// Smallest n_eff/n on the valid part (nu).
-    #[arg(long, default_value_t = 0.01)]
+    /// Smallest share of the valid rows that must be effective, n_eff/n (the paper's nu).
+    #[arg(long, default_value_t = 0.01, value_name = "SHARE", value_parser = flag::share)]
     min_effective_share: f64,
-    /// Fewest effective rows on the valid part.
-    #[arg(long, default_value_t = 50.0)]
+    /// Fewest effective rows of the valid part that a decision may rest on.
+    #[arg(long, default_value_t = 50.0, value_name = "ROWS", value_parser = flag::at_least_0)]
     min_effective_rows: f64,
     /// Use the paper's own rule (Algorithm 2) instead of the paired test behind all gates.
     #[arg(long)]
@@ -60,13 +61,13 @@ pub(crate) struct Certify {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Threads; 0 means one a core.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Write a report to this file (HTML).
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Write the certificate to this file (JSON).
-    #[arg(short, long)]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print one JSON object to stdout.
     #[arg(long)]
@@ -75,12 +76,19 @@ pub(crate) struct Certify {
 
 impl Certify {
     pub(crate) fn run(&self) -> Result<Done> {
+        let outputs: Vec<&Path> = self.output.iter().chain(&self.report).map(PathBuf::as_path).collect();
+        let mut inputs = self.log.files()?;
+        inputs.push(self.policy.clone());
+        output::check(&outputs, &inputs)?;
         let policy = Policy::load(&self.policy)?;
         let engine = Engine::new(self.threads)?;
-        let log = self.log.read_for(&engine, &policy)?;
-        let parts = log.split(self.log.rule(self.seed))?;
-        let certificate = issue(&engine, &policy, &parts, &self.terms.terms(self.seed), self.output.as_deref())?;
+        let whole = self.log.read_for(&engine, &policy)?;
+        let log = whole.heading();
+        let parts = whole.into_parts(self.log.rule(self.seed))?;
+        let certificate = issue(&engine, &policy, &parts, &self.terms.terms(self.seed))?;
         tell(&certificate, &log.schema().outcome);
+        let mut files = Vec::new();
+        files.extend(self.output.iter().map(|path| (path.clone(), text(&certificate))));
         if let Some(path) = &self.report {
             let story = Story {
                 engine: &engine,
@@ -94,8 +102,10 @@ impl Certify {
                 split: self.log.split_words(self.seed),
                 seed: self.seed,
             };
-            story.write(path)?;
+            files.push((path.clone(), story.html()?));
         }
+        output::write(&files)?;
+        say::wrote(&files);
         if self.json {
             say::json(&serde_json::to_value(&certificate).unwrap_or_default());
         }
@@ -103,20 +113,20 @@ impl Certify {
     }
 }
 
-/// Certifies a policy and writes the certificate, on the user's scale, where asked.
-pub(crate) fn issue(
-    engine: &Engine,
-    policy: &Policy,
-    parts: &Parts,
-    terms: &Terms,
-    output: Option<&Path>,
-) -> Result<Certificate> {
-    let certificate = certify(engine, policy, &parts.valid, &parts.test, terms)?.to_user(parts.test.schema().direction);
-    if let Some(path) = output {
-        let text = serde_json::to_string_pretty(&certificate).unwrap_or_default();
-        write_text(path, &format!("{text}\n"))?;
-    }
-    Ok(certificate)
+/// Certifies a policy, on the user's scale.
+pub(crate) fn issue(engine: &Engine, policy: &Policy, parts: &Parts, terms: &Terms) -> Result<Certificate> {
+    Ok(certify(engine, policy, &parts.valid, &parts.test, terms)?.to_user(parts.test.schema().direction))
+}
+
+/// The certificate as a file.
+pub(crate) fn text(certificate: &Certificate) -> String {
+    // numbers and words: it cannot fail to serialise
+    serde_json::to_string_pretty(certificate).unwrap_or_default() + "\n"
+}
+
+/// `policy.json` -> `policy.certificate.json`
+pub(crate) fn beside(policy: &Path) -> PathBuf {
+    policy.with_extension("certificate.json")
 }
 
 /// The certificate in words.

@@ -1,6 +1,6 @@
 //! `counterpoint completions`: what the shell needs to finish a command.
 
-use crate::{Done, Program};
+use crate::{Done, Program, say};
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use counterpoint::Result;
@@ -17,7 +17,9 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(&self) -> Result<Done> {
-        clap_complete::generate(self.shell, &mut Program::command(), "counterpoint", &mut std::io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Program::command(), "counterpoint", &mut script);
+        say::result(String::from_utf8_lossy(&script).trim_end());
         Ok(Done::Yes)
     }
 }

@@ -1,37 +1,38 @@
 //! `counterpoint demo`: the tour, on a log whose truth is known.
 
 use crate::Done;
-use crate::certify;
 use crate::learn::{tell, tell_estimate};
 use crate::say::{self, Training};
 use crate::story::Story;
+use crate::{certify, flag, output};
 use clap::Args;
 use counterpoint::certify::Terms;
-use counterpoint::{Engine, Estimator, Recipe, Result, SplitRule, evaluate, learn};
+use counterpoint::{Engine, Error, Estimator, Recipe, Result, SplitRule, evaluate, learn};
 use counterpoint_lab::{Potential, Split};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Simulate a log, learn from its train part, certify on its test part, and compare with the truth.
+/// The tour: simulate a log, learn from it, certify the policy, compare with the truth.
 ///
 /// The truth is known because the log is simulated: a policy's value is the known reward averaged over 100 actions drawn
 /// from it for each test context. On a real log nobody can tell you that number; the estimate above it is all there is.
 #[derive(Args)]
+#[command(after_help = "Example:\n  counterpoint demo circles --keep tour    # then open tour/report.html")]
 pub(crate) struct Demo {
     /// moons, circles or anisotropic.
     #[arg(default_value = "moons")]
     environment: Potential,
-    /// Rows of the simulated log.
+    /// Rows of the simulated log, at least 300.
     #[arg(long, default_value_t = 30_000)]
     rows: usize,
     /// Seed of the log and of the learner.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Threads; 0 means one a core.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Keep the log, the policy and a report (HTML) in this directory.
-    #[arg(long)]
+    #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Print one JSON object to stdout.
     #[arg(long)]
@@ -42,7 +43,13 @@ impl Demo {
     pub(crate) fn run(&self) -> Result<Done> {
         let clock = Instant::now();
         let engine = Engine::new(self.threads)?;
-        let rows = self.rows.max(300);
+        let rows = self.rows;
+        if rows < 300 {
+            return Err(Error::data(format!("--rows {rows} is too few (at least 300)")));
+        }
+        if let Some(dir) = &self.keep {
+            std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, e))?;
+        }
         say::line(format_args!(
             "simulating {rows} rows of {}: contexts x0, x1; a log-normal action; a reward",
             self.environment
@@ -59,7 +66,7 @@ impl Demo {
         let valid = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
         tell_estimate("valid part", &valid, "reward", |c| -c);
         let certificate =
-            certify::issue(&engine, &learned.policy, &parts, &Terms { seed: self.seed, ..Terms::default() }, None)?;
+            certify::issue(&engine, &learned.policy, &parts, &Terms { seed: self.seed, ..Terms::default() })?;
         certify::tell(&certificate, "reward");
         let truth = simulated.online_value(&learned.policy, Split::Test, self.seed);
         let test = simulated.rows(Split::Test);
@@ -72,9 +79,6 @@ impl Demo {
             "  reward of an oracle            {oracle:.4}   (knows each row's group, which the learner never sees)"
         ));
         if let Some(dir) = &self.keep {
-            std::fs::create_dir_all(dir).map_err(|e| counterpoint::Error::io(dir, e))?;
-            simulated.table().write(dir.join("log.parquet"))?;
-            learned.policy.save(dir.join("policy.json"))?;
             let story = Story {
                 engine: &engine,
                 log: &log,
@@ -87,8 +91,14 @@ impl Demo {
                 split: "in thirds".into(),
                 seed: self.seed,
             };
-            story.write(&dir.join("report.html"))?;
-            say::line(format_args!("\nthe log and the policy are in {}", dir.display()));
+            let files = [
+                (dir.join("policy.json"), learned.policy.to_json()),
+                (dir.join("policy.certificate.json"), certify::text(&certificate)),
+                (dir.join("report.html"), story.html()?),
+            ];
+            output::undisturbed(|| simulated.table().write(dir.join("log.parquet")))?;
+            output::write(&files)?;
+            say::line(format_args!("\nthe log, the policy and the report are in {}", dir.display()));
         }
         say::line(format_args!("\ndone in {:.1} s", clock.elapsed().as_secs_f64()));
         if self.json {

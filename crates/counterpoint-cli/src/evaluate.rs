@@ -40,7 +40,7 @@ pub(crate) struct Evaluate {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Cap of the clipped estimates and threshold of switch.
-    #[arg(long, default_value_t = 15.0)]
+    #[arg(long, default_value_t = 15.0, value_parser = crate::flag::positive)]
     cap: f64,
     /// Ridge of the loss model.
     #[arg(long, default_value_t = 1e-3)]
@@ -49,7 +49,7 @@ pub(crate) struct Evaluate {
     #[arg(long)]
     logging_policy: Option<PathBuf>,
     /// Threads; 0 means one a core.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Print one JSON object to stdout.
     #[arg(long)]

@@ -5,6 +5,7 @@ use crate::ask::{LogArgs, RecipeArgs, notes};
 use crate::certify::{self, TermArgs};
 use crate::say::{self, Training};
 use crate::story::Story;
+use crate::{flag, output};
 use clap::Args;
 use counterpoint::{Engine, Estimate, Estimator, Learned, Policy, Recipe, Result, evaluate, learn_knowing};
 use std::path::PathBuf;
@@ -22,22 +23,22 @@ pub(crate) struct Learn {
     log: LogArgs,
     #[command(flatten)]
     recipe: RecipeArgs,
-    /// Policy file to write (JSON).
-    #[arg(short, long)]
+    /// Policy file to write (JSON); for policy.json the certificate goes to policy.certificate.json.
+    #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     terms: TermArgs,
     /// Write a report to this file (HTML).
-    #[arg(long, conflicts_with = "no_certify")]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_certify")]
     report: Option<PathBuf>,
     /// Do not read the test part and give no certificate.
     #[arg(long)]
     no_certify: bool,
     /// The logging policy as a policy file; the estimators switch and cab need it.
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     logging_policy: Option<PathBuf>,
     /// Threads; 0 means one a core. The result does not depend on it.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Print one JSON object to stdout.
     #[arg(long)]
@@ -48,24 +49,26 @@ impl Learn {
     pub(crate) fn run(&self) -> Result<Done> {
         let recipe = self.recipe.read()?;
         let engine = Engine::new(self.threads)?;
-        let log = self.log.read(&engine)?;
+        self.check_outputs()?;
+        let whole = self.log.read(&engine)?;
+        let log = whole.heading();
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
-        let parts = log.split(self.log.rule(recipe.seed))?;
+        let parts = whole.into_parts(self.log.rule(recipe.seed))?;
         let bar = Training::new(recipe.starts, recipe.proximal_steps);
         let learned = learn_knowing(&engine, &parts.train, &recipe, logging.as_ref(), &|p| bar.watch(p));
         bar.finish();
         let learned = learned?;
-        learned.policy.save_noting(&self.output, &notes(&log))?;
         let valid = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
         tell(&learned, &recipe, parts.train.rows());
         let direction = log.schema().direction;
         tell_estimate("valid part", &valid, &log.schema().outcome, |c| direction.to_user(c));
+        let mut files = vec![(self.output.clone(), learned.policy.to_json_noting(&notes(&log)))];
         let certificate = if self.no_certify {
             None
         } else {
-            let file = self.output.with_extension("certificate.json");
-            let c = certify::issue(&engine, &learned.policy, &parts, &self.terms.terms(recipe.seed), Some(&file))?;
+            let c = certify::issue(&engine, &learned.policy, &parts, &self.terms.terms(recipe.seed))?;
             certify::tell(&c, &log.schema().outcome);
+            files.push((certify::beside(&self.output), certify::text(&c)));
             if let Some(path) = &self.report {
                 let story = Story {
                     engine: &engine,
@@ -79,11 +82,12 @@ impl Learn {
                     split: self.log.split_words(recipe.seed),
                     seed: recipe.seed,
                 };
-                story.write(path)?;
+                files.push((path.clone(), story.html()?));
             }
             Some(c)
         };
-        say::line(format_args!("\nwrote {}", self.output.display()));
+        output::write(&files)?;
+        say::wrote(&files);
         if self.json {
             say::json(&serde_json::json!({
                 "output": self.output.display().to_string(),
@@ -106,6 +110,18 @@ impl Learn {
             }));
         }
         Ok(certificate.as_ref().map_or(Done::Yes, Done::certified))
+    }
+}
+
+impl Learn {
+    fn check_outputs(&self) -> Result<()> {
+        let certificate = certify::beside(&self.output);
+        let mut outputs = vec![self.output.as_path()];
+        outputs.extend((!self.no_certify).then_some(certificate.as_path()));
+        outputs.extend(self.report.as_deref());
+        let mut inputs = self.log.files()?;
+        inputs.extend(self.recipe.recipe.iter().chain(&self.logging_policy).cloned());
+        output::check(&outputs, &inputs)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The command line. `main` is one match that lists all the program can do; each command is a file of its own.
 //!
 //! Results for programs go to stdout (`--json`), words and progress to stderr. Exit 0: done, and certified where
-//! asked; 1: done, not certified; 2: error. Nothing here computes: commands read arguments, call the library, and say what
+//! asked; 1: done, not certified; 2: error; 130: interrupted. Nothing here computes: commands read arguments, call the library, and say what
 //! it said.
 
 mod about;
@@ -12,7 +12,9 @@ mod completions;
 mod demo;
 mod describe;
 mod evaluate;
+mod flag;
 mod learn;
+mod output;
 mod recipe;
 #[allow(dead_code, unused_imports)] // until the commands fill it
 mod report;
@@ -24,39 +26,50 @@ mod story;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// What to do first, and what the exit code means.
+const GUIDE: &str = "\
+First steps:
+  counterpoint demo                                                 no log needed, a few seconds
+  counterpoint simulate moons -o log.parquet                        a log to play with
+  counterpoint describe log.parquet --context x0,x1 --action action \\
+      --reward reward --propensity propensity                       what can this log support?
+  counterpoint learn log.parquet --context x0,x1 --action action \\
+      --reward reward --propensity propensity -o policy.json        learn and certify a policy
+  counterpoint act policy.json contexts.csv -o actions.parquet      use it
+
+Columns can be named once, in a file log.toml beside the log:
+  context = [\"x0\", \"x1\"]
+  action = \"action\"
+  reward = \"reward\"
+  propensity = \"propensity\"
+
+Results for programs go to stdout (--json), words to stderr.
+Exit 0: done, and certified where asked; 1: done, not certified; 2: error; 130: interrupted.";
+
 /// Learn better decisions from logs, and know whether to believe them.
 ///
 /// A log holds, row by row: contexts, a continuous action (a bid, a price, a dose), the density with which the action was
 /// chosen, and what came of it. From that alone, counterpoint learns a stochastic policy that would have done better.
 #[derive(Parser)]
-#[command(version, about, long_about, max_term_width = 100)]
+#[command(version, about, long_about, max_term_width = 100, after_long_help = GUIDE)]
 struct Program {
     #[command(subcommand)]
     command: Command,
 }
 
+/// What the program can do; the words of each command stand with its arguments.
 #[derive(Subcommand)]
 enum Command {
-    /// The two-minute tour: simulate a log, learn from it, compare with the truth.
     Demo(demo::Demo),
-    /// Draw a log from one of the paper's environments.
     Simulate(simulate::Simulate),
-    /// Say what a log holds and what it can support.
     Describe(describe::Describe),
-    /// Train one recipe on the train part of a log and write the policy.
     Learn(learn::Learn),
-    /// Train many recipes, let the offline protocol pick one, and write its policy.
     Select(select::Select),
-    /// Estimate what a given policy would have cost or earned, by every estimator.
     Evaluate(evaluate::Evaluate),
-    /// Decide whether a policy may be deployed: deploy, keep, or invalid.
     Certify(certify::Certify),
-    /// Draw actions with their densities for a file of contexts: the next log.
     Act(act::Act),
-    /// Print a completion script for a shell.
-    Completions(completions::Completions),
-    /// Print the default recipe, every field with its meaning and range.
     Recipe(recipe::PrintRecipe),
+    Completions(completions::Completions),
 }
 
 /// How a command ended.
@@ -75,7 +88,9 @@ impl Done {
 }
 
 fn main() -> ExitCode {
-    let done = match Program::parse().command {
+    let command = Program::parse().command;
+    output::listen();
+    let done = match command {
         Command::Demo(c) => c.run(),
         Command::Simulate(c) => c.run(),
         Command::Describe(c) => c.run(),
@@ -87,7 +102,7 @@ fn main() -> ExitCode {
         Command::Completions(c) => c.run(),
         Command::Recipe(c) => c.run(),
     };
-    match done {
+    match done.and_then(|done| say::arrived().map(|()| done)) {
         Ok(Done::Yes) => ExitCode::SUCCESS,
         Ok(Done::NotCertified) => ExitCode::from(1),
         Err(e) => {

@@ -3,14 +3,17 @@
 use counterpoint::{Error, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use owo_colors::OwoColorize;
+use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A line for people.
-#[allow(clippy::print_stderr)]
 pub(crate) fn line(text: impl std::fmt::Display) {
-    anstream::eprintln!("{text}");
+    // where nobody listens there is nobody to tell
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 /// A heading for people.
@@ -18,16 +21,42 @@ pub(crate) fn heading(text: impl std::fmt::Display) {
     line(format_args!("\n{}", text.bold()));
 }
 
+/// The files that were written.
+pub(crate) fn wrote(files: &[(PathBuf, String)]) {
+    let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
+    if !names.is_empty() {
+        line(format_args!("\nwrote {}", names.join(", ")));
+    }
+}
+
 /// One JSON object for programs.
-#[allow(clippy::print_stdout)]
 pub(crate) fn json(value: &serde_json::Value) {
-    anstream::println!("{value:#}");
+    result(format_args!("{value:#}"));
 }
 
 /// Text that is the result itself, such as a recipe.
-#[allow(clippy::print_stdout)]
 pub(crate) fn result(text: impl std::fmt::Display) {
-    anstream::println!("{text}");
+    if let Err(e) = writeln!(anstream::stdout(), "{text}") {
+        let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.get_or_insert(e);
+    }
+}
+
+/// The first thing that stdout refused.
+static LOST: Mutex<Option<std::io::Error>> = Mutex::new(None);
+
+/// Whether all results arrived. A reader that has closed its end (such as `head`) has what it wanted.
+pub(crate) fn arrived() -> Result<(), Error> {
+    match LOST.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("stdout", e)),
+        _ => Ok(()),
+    }
+}
+
+/// The last words after ctrl-C.
+pub(crate) fn stopped(remedy: &str) {
+    line(format_args!("\n{} interrupted", "error:".red().bold()));
+    line(format_args!("{} {remedy}", "hint:".cyan().bold()));
 }
 
 /// An error and its remedy.

@@ -6,9 +6,12 @@ use crate::certify::{self, TermArgs};
 use crate::learn::tell_estimate;
 use crate::say;
 use crate::story::Story;
+use crate::{flag, output};
 use clap::Args;
 use counterpoint::data::Journal;
-use counterpoint::{Engine, Entry, Estimator, Fit, Gate, Grid, Log, Memory, Result, Selected, Step, evaluate, select};
+use counterpoint::{
+    Engine, Entry, Error, Estimator, Fit, Gate, Grid, Log, Memory, Result, Selected, Step, evaluate, select,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,24 +29,24 @@ pub(crate) struct Select {
     #[command(flatten)]
     log: LogArgs,
     /// A built-in grid (default, paper-synthetic, paper-warfarin, paper-cocoa) or a grid file (TOML).
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", value_name = "NAME|FILE")]
     grid: String,
     #[command(flatten)]
     terms: TermArgs,
-    /// Cross-validation folds over train and valid instead of the valid part.
-    #[arg(long)]
+    /// Cross-validation folds over train and valid; 0 or 1: judge on the valid part alone. The grid's own by default.
+    #[arg(long, value_name = "N")]
     folds: Option<usize>,
-    /// Seed of everything random.
-    #[arg(long, default_value_t = 0)]
+    /// Seed of everything random: the split by hash, starting points, bootstrap.
+    #[arg(long, default_value_t = 0, value_parser = flag::seed, allow_negative_numbers = true)]
     seed: u64,
     /// Threads; 0 means one a core. The result does not depend on it.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
-    /// Policy file to write (JSON); the leaderboard goes to a file beside it.
-    #[arg(short, long)]
+    /// Policy file to write (JSON); for policy.json, policy.certificate.json and policy.leaderboard.json go beside it.
+    #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Write a report to this file (HTML).
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Continue an interrupted run from its journal.
     #[arg(long)]
@@ -58,24 +61,26 @@ impl Select {
         let mut grid = Grid::named_or_file(&self.grid)?;
         grid.folds = self.folds.unwrap_or(grid.folds);
         let engine = Engine::new(self.threads)?;
-        let log = self.log.read(&engine)?;
-        let parts = log.split(self.log.rule(self.seed))?;
-        let selected = with_journal(&self.output, self.resume, |memory| {
+        let [file, certified, journal] =
+            ["leaderboard.json", "certificate.json", "journal"].map(|e| self.output.with_extension(e));
+        self.check_outputs(&[&self.output, &file, &certified])?;
+        let whole = self.log.read(&engine)?;
+        let log = whole.heading();
+        let parts = whole.into_parts(self.log.rule(self.seed))?;
+        let selected = with_journal(&journal, self.resume, |memory| {
             select(&engine, &parts, &grid, self.seed, Gate::default(), memory)
         })?;
-        selected.policy.save_noting(&self.output, &notes(&log))?;
         let user = |c: f64| log.schema().direction.to_user(c);
         let board = leaderboard(&selected, &log, user);
-        let file = beside(&self.output, "leaderboard.json");
-        counterpoint::data::write_text(&file, &format!("{board:#}\n"))?;
+        let policy = selected.policy.to_json_noting(&notes(&log));
+        let mut files = vec![(self.output.clone(), policy), (file, format!("{board:#}\n"))];
         tell(&selected, &log.schema().outcome, user);
         let valid = evaluate(&engine, &parts.valid, &selected.policy, &Estimator::SNIPS, None)?;
         tell_estimate("valid part", &valid, &log.schema().outcome, user);
         say::line("  (chosen on these rows, so a little too good to be true)");
-        let certified = self.output.with_extension("certificate.json");
-        let certificate =
-            certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed), Some(&certified))?;
+        let certificate = certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed))?;
         certify::tell(&certificate, &log.schema().outcome);
+        files.push((certified, certify::text(&certificate)));
         if let Some(path) = &self.report {
             let story = Story {
                 engine: &engine,
@@ -89,9 +94,12 @@ impl Select {
                 split: self.log.split_words(self.seed),
                 seed: self.seed,
             };
-            story.write(path)?;
+            files.push((path.clone(), story.html()?));
         }
-        say::line(format_args!("\nwrote {}, {} and {}", self.output.display(), certified.display(), file.display()));
+        // the fits are worth more than the files made of them: the journal goes last
+        output::write(&files).map_err(|e| also(e, &kept(&journal)))?;
+        let _ = std::fs::remove_file(&journal);
+        say::wrote(&files);
         if self.json {
             say::json(&serde_json::json!({
                 "output": self.output.display().to_string(),
@@ -106,16 +114,34 @@ impl Select {
     }
 }
 
-/// Runs a selection with a journal beside the output; the journal goes when the work is done.
-pub(crate) fn with_journal(
-    output: &Path,
-    resume: bool,
-    work: impl FnOnce(&Memory) -> Result<Selected>,
-) -> Result<Selected> {
-    let path = beside(output, "journal");
-    let (journal, known) = if resume { Journal::resume::<Fit>(&path)? } else { (Journal::create(&path)?, Vec::new()) };
+impl Select {
+    fn check_outputs(&self, files: &[&Path]) -> Result<()> {
+        let mut inputs = self.log.files()?;
+        inputs.push(PathBuf::from(&self.grid));
+        let outputs: Vec<&Path> = files.iter().copied().chain(self.report.as_deref()).collect();
+        output::check(&outputs, &inputs)
+    }
+}
+
+/// What an interrupted run leaves, and how to go on.
+fn kept(journal: &Path) -> String {
+    format!("the finished fits stand in {}; add --resume to the same command to go on", journal.display())
+}
+
+/// The error with one more remedy.
+fn also(e: Error, more: &str) -> Error {
+    let hint = e.remedy().map_or(more.to_string(), |first| format!("{first}; {more}"));
+    e.hint(hint)
+}
+
+/// Runs a selection with a journal of its fits. The journal stays until the caller has written what came of them, and
+/// after an error that more room or another try may cure.
+fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<Selected>) -> Result<Selected> {
+    let (journal, known) = if resume { Journal::resume::<Fit>(path)? } else { (Journal::create(path)?, Vec::new()) };
+    let kept = kept(path);
     if !known.is_empty() {
         say::line(format_args!("resuming: {} finished fits stand in {}", known.len(), path.display()));
+        output::on_interrupt(&*kept);
     }
     let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {bar:30} {pos}/{len} fits [{elapsed}, {eta} left]")
@@ -124,7 +150,8 @@ pub(crate) fn with_journal(
     }
     bar.enable_steady_tick(Duration::from_millis(200));
     let record = |fit: &Fit, step: Step| {
-        journal.add(fit)?;
+        output::undisturbed(|| journal.add(fit))?;
+        output::on_interrupt(&*kept);
         bar.set_length(step.of as u64);
         bar.set_position(step.done as u64);
         bar.set_message(format!("round {}", step.round));
@@ -132,15 +159,17 @@ pub(crate) fn with_journal(
     };
     let selected = work(&Memory { known, record: &record });
     bar.finish_and_clear();
-    if selected.is_ok() {
-        let _ = std::fs::remove_file(&path);
-    }
-    selected
-}
-
-/// `policy.json` -> `policy.leaderboard.json`
-fn beside(output: &Path, ending: &str) -> PathBuf {
-    output.with_extension(ending)
+    let nothing = std::fs::metadata(path).is_ok_and(|m| m.len() == 0);
+    selected.map_err(|e| match e.kind() {
+        counterpoint::ErrorKind::Io if !nothing => also(e, &kept),
+        _ => {
+            // the work would fail again; what another run has left is not ours to delete
+            if nothing || !resume {
+                let _ = std::fs::remove_file(path);
+            }
+            e
+        }
+    })
 }
 
 /// The leaderboard for programs, on the user's scale.

@@ -1,7 +1,7 @@
 //! `counterpoint simulate`: a log whose truth is known.
 
 use crate::Done;
-use crate::say;
+use crate::{output, say};
 use clap::Args;
 use counterpoint::{Error, Result};
 use counterpoint_lab::Potential;
@@ -19,11 +19,11 @@ pub(crate) struct Simulate {
     /// Number of rows.
     #[arg(long, default_value_t = 30_000)]
     rows: usize,
-    /// Seed.
+    /// Seed of the draws: the same seed gives the same log.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// File to write: .parquet, .csv or .arrow.
-    #[arg(short, long)]
+    /// File to write: .parquet, .csv, .csv.gz or .arrow.
+    #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Print one JSON object to stdout.
     #[arg(long)]
@@ -35,7 +35,9 @@ impl Simulate {
         if self.rows < Potential::MIN_ROWS {
             return Err(Error::data(format!("--rows {} is too few (at least {})", self.rows, Potential::MIN_ROWS)));
         }
-        self.environment.simulate(self.rows, self.seed).table().write(&self.output)?;
+        output::check_table(&self.output, &[])?;
+        let table = self.environment.simulate(self.rows, self.seed).table();
+        output::undisturbed(|| table.write(&self.output))?;
         if self.json {
             let output = self.output.display().to_string();
             say::json(

@@ -1,14 +1,12 @@
 //! Fills the report from what the library said: a certificate, a policy, and the parts of the log.
 
 use crate::report::*;
-use crate::say;
 use counterpoint::certify::{self, Certificate};
-use counterpoint::data::{Input, Outcome as Direction, Parts, write_text};
+use counterpoint::data::{Input, Outcome as Direction, Parts};
 use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::folds::{LossOptions, fit_loss_model, score};
 use counterpoint::policy::Mean;
 use counterpoint::{Engine, Estimator, Log, Policy, Recipe, Result, Selected, evaluate};
-use std::path::Path;
 
 /// What a report is made of.
 pub(crate) struct Story<'a> {
@@ -29,11 +27,9 @@ pub(crate) struct Story<'a> {
 const SAMPLE: usize = 400;
 
 impl Story<'_> {
-    /// Writes the page, whole or not at all.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        write_text(path, &self.report()?.html())?;
-        say::line(format_args!("\nwrote the report to {}", path.display()));
-        Ok(())
+    /// The page.
+    pub(crate) fn html(&self) -> Result<String> {
+        Ok(self.report()?.html())
     }
 
     /// The whole report.

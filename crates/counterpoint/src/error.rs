@@ -74,7 +74,18 @@ impl Error {
 
     /// Reading or writing failed.
     pub fn io(path: impl AsRef<std::path::Path>, source: std::io::Error) -> Self {
+        use std::io::ErrorKind as E;
         let mut e = Self::new(Kind::Io, source.to_string()).at(path.as_ref().display().to_string());
+        e.0.hint = match source.kind() {
+            E::NotFound => Some("is the name right? a relative path starts at the current directory"),
+            E::PermissionDenied | E::ReadOnlyFilesystem => Some("choose a place you may read and write"),
+            E::StorageFull | E::QuotaExceeded => Some("the disk is full: make room, or write to another disk"),
+            E::FileTooLarge => Some("the file is larger than this disk or this shell (ulimit -f) allows"),
+            E::IsADirectory => Some("name a file, not a directory"),
+            E::InvalidData => Some("is it text in UTF-8, and the file you meant?"),
+            _ => None,
+        }
+        .map(String::from);
         e.0.source = Some(Box::new(source));
         e
     }
@@ -108,6 +119,34 @@ impl Error {
     }
 }
 
+/// The name that was perhaps meant: the same but for case and space, or else the nearest within a third of its letters.
+///
+/// ```text
+/// propensty -> propensity        ancors -> anchors        price -> (nothing near)
+/// ```
+pub(crate) fn nearest<'a, S: AsRef<str>>(name: &str, known: &'a [S]) -> Option<&'a str> {
+    let plain = |s: &str| s.trim().to_lowercase();
+    let wanted = plain(name);
+    let distance = |k: &str| edits(&wanted, &plain(k));
+    let near = known.iter().map(AsRef::as_ref).min_by_key(|k| distance(k))?;
+    (distance(near) <= wanted.chars().count() / 3).then_some(near)
+}
+
+/// Insertions, deletions and changes of letters that turn one word into the other (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = &self.0.place {
@@ -124,5 +163,23 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source.as_deref().map(|e| e as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_that_was_meant_is_found() {
+        let known = ["x0", "x1", "action", "reward", "propensity"];
+        for (given, meant) in
+            [("Reward ", Some("reward")), ("propensty", Some("propensity")), ("acton", Some("action"))]
+        {
+            assert_eq!(nearest(given, &known), meant, "{given}");
+        }
+        assert_eq!(nearest("price", &known), None);
+        assert_eq!(nearest("x9", &known), None, "two letters are too few to guess from");
+        assert_eq!((edits("kitten", "sitting"), edits("", "abc"), edits("abc", "")), (3, 3, 3));
     }
 }

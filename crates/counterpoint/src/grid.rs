@@ -5,7 +5,7 @@
 
 use crate::data::files::read_text;
 use crate::error::{Error, Result};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, misread};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -27,6 +27,10 @@ pub struct Grid {
     /// Fields of the recipe, each a value or a list of values.
     pub recipe: toml::Table,
 }
+
+const FIELDS: [&str; 6] = ["limit", "keep", "first_starts", "first_proximal_steps", "folds", "recipe"];
+const HINT: &str = "a grid has limit, keep, first_starts, first_proximal_steps, folds, and under [recipe] the fields of \
+                    a recipe, each a value or a list";
 
 impl Default for Grid {
     fn default() -> Self {
@@ -86,7 +90,7 @@ impl Grid {
 
     /// Reads a grid; every candidate is checked.
     pub fn from_toml(text: &str) -> Result<Self> {
-        let grid: Grid = toml::from_str(text).map_err(|e| Error::recipe("grid", e.message().to_string()))?;
+        let grid: Grid = toml::from_str(text).map_err(|e| misread(text, &e, &FIELDS, HINT))?;
         if !(grid.keep > 0.0 && grid.keep <= 1.0) {
             return Err(Error::recipe("keep", format!("{} must lie in (0, 1]", grid.keep)));
         }
@@ -128,7 +132,7 @@ impl Grid {
                     index /= values.len();
                 }
                 table.entry("seed").or_insert(toml::Value::Integer(seed as i64));
-                Recipe::from_toml(&table.to_string())
+                Recipe::from_toml(&table.to_string()).map_err(|e| e.at("[recipe]"))
             })
             .collect()
     }

@@ -49,6 +49,11 @@ pub mod recipe;
 mod rng;
 mod select;
 
+/// The snippets of the README, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
+
 pub use certify::{Certificate, Terms, Verdict, certify};
 pub use data::{Log, Part, SplitRule};
 pub use describe::{ColumnFacts, Description, PropensityCheck, Reach, ReachLine, Support, describe};

@@ -5,7 +5,7 @@
 //! must not silently mean its default.
 
 use crate::data::files::read_text;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest};
 use crate::estimate::{Estimator, ModelTerm};
 use crate::features::{Anchors, ContextKind, Scale};
 use crate::folds::Precision;
@@ -219,6 +219,30 @@ recipe! {
     seed: u64 = 0,
 }
 
+/// What a TOML file did not let us read, named by the field it stands at.
+///
+/// ```text
+/// ancors = 3   ->  recipe field `ancors`, line 1: there is no such field; did you mean `anchors`?
+/// ```
+pub(crate) fn misread(text: &str, e: &toml::de::Error, fields: &[&str], hint: &str) -> Error {
+    let at = e.span().map_or(0, |s| s.start.min(text.len()));
+    let number = text.as_bytes()[..at].iter().filter(|b| **b == b'\n').count();
+    let line = text.lines().nth(number).unwrap_or_default();
+    let field = line.split('=').next().unwrap_or_default().trim();
+    let message = e.message().lines().next().unwrap_or_default();
+    let message = message.replace("expected usize", "expected a whole number, 0 or more");
+    let message = message.replace("expected u64", "expected a whole number from 0 to 9223372036854775807");
+    let message = message.replace("expected f64", "expected a number");
+    if message.starts_with("unknown field") {
+        let near = nearest(field, fields).map_or(hint.to_string(), |n| format!("did you mean `{n}`? {hint}"));
+        return Error::recipe(field, "there is no such field").hint(near);
+    }
+    match field.is_empty() || !line.contains('=') {
+        true => Error::recipe(line.trim(), message).at(format!("line {}", number + 1)).hint(hint),
+        false => Error::recipe(field, message).hint(hint),
+    }
+}
+
 fn shown<T: Serialize>(v: &T) -> String {
     match serde_json::to_value(v) {
         Ok(serde_json::Value::Null) | Err(_) => "(automatic)".into(),
@@ -231,8 +255,8 @@ impl Recipe {
     /// Reads and checks a recipe.
     pub fn from_toml(text: &str) -> Result<Self> {
         let recipe: Recipe = toml::from_str(text).map_err(|e| {
-            Error::recipe("?", e.message().to_string())
-                .hint("`counterpoint recipe` lists every field with its default and range")
+            let fields: Vec<&str> = Self::describe().iter().map(|(name, ..)| *name).collect();
+            misread(text, &e, &fields, "`counterpoint recipe` lists every field with its default and range")
         })?;
         recipe.check()?;
         Ok(recipe)

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::Estimator;
 use crate::evaluate::evaluate;
+use crate::folds::row_hash;
 use crate::grid::Grid;
 use crate::learn::learn;
 use crate::policy::Policy;
@@ -160,6 +161,14 @@ pub fn select(engine: &Engine, parts: &Parts, grid: &Grid, seed: u64, gate: Gate
     last.extend(board);
     let winner = &last[0];
     if winner.cost.is_none() || winner.round != 2 {
+        // no candidate without a failure: what stopped the first of them is the news, not the gate
+        if let (true, Some(failure)) = (last.iter().all(|e| e.failure.is_some()), &winner.failure) {
+            let (what, hint) =
+                failure.split_once("\nhint: ").unwrap_or((failure, "`describe` says what the log holds"));
+            return Err(
+                Error::data(format!("none of the {} candidates could be learned: {what}", candidates.len())).hint(hint)
+            );
+        }
         return Err(Error::data(format!(
             "none of the {} candidates passes the gate on the valid part",
             candidates.len()
@@ -213,10 +222,16 @@ fn round(
 ) -> Result<Vec<Vec<Fit>>> {
     let jobs: Vec<(usize, usize)> = which.iter().flat_map(|&c| (0..cuts.len()).map(move |f| (c, f))).collect();
     let done = std::sync::atomic::AtomicUsize::new(0);
+    // the same recipe on other rows is other work: a journal of another log must not be believed
+    let rows: Vec<u64> = cuts.iter().map(|(train, judge)| print_of(train) ^ print_of(judge).rotate_left(1)).collect();
     let fits: Vec<Result<Fit>> = engine.map(&jobs, |&(c, f)| {
         let recipe = shape(&candidates[c]);
-        let key =
-            format!("candidate {c} round {number} fold {f} of {}: {}", cuts.len(), recipe.to_toml().replace('\n', " "));
+        let key = format!(
+            "candidate {c} round {number} fold {f} of {} rows {:016x}: {}",
+            cuts.len(),
+            rows[f],
+            recipe.to_toml().replace('\n', " ")
+        );
         let known = memory.known.iter().find(|k| k.key == key).cloned();
         let fresh = known.is_none();
         let fit = known.unwrap_or_else(|| one(&key, &cuts[f], &recipe, gate));
@@ -228,6 +243,12 @@ fn round(
     });
     let fits: Vec<Fit> = fits.into_iter().collect::<Result<_>>()?;
     Ok(fits.chunks(cuts.len()).map(<[Fit]>::to_vec).collect())
+}
+
+/// What tells the rows of one log from those of another.
+fn print_of(log: &Log) -> u64 {
+    let rows = log.blocks().iter().flat_map(|b| (0..b.rows()).map(move |i| row_hash(b, i)));
+    rows.fold(log.rows() as u64, |h, row| h.rotate_left(5) ^ row)
 }
 
 fn one(key: &str, (train, judge): &(Log, Log), recipe: &Recipe, gate: Gate) -> Fit {

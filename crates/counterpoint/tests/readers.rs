@@ -121,7 +121,7 @@ fn folders_are_columns_and_order_is_by_path() {
     roles.split = Some("split".into());
     let log = read_log(&[dir.path("log")], &roles, &ReadOptions::default()).unwrap();
     // split=test/day=2, split=train/day=3, split=valid/day=1
-    let days: Vec<f64> = log.blocks()[0].x[1].clone();
+    let days: Vec<f64> = log.blocks()[0].x[1].to_vec();
     assert_eq!(days, [2.0; 5].into_iter().chain([3.0; 5]).chain([1.0; 5]).collect::<Vec<_>>());
     let parts = log.split(counterpoint::SplitRule::Column).unwrap();
     let dealt = log.clone().into_parts(counterpoint::SplitRule::Column).unwrap();

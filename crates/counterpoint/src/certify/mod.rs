@@ -102,8 +102,14 @@ struct Judged {
     replicates: Vec<f64>,
 }
 
-/// Refuses parts that share rows, and a test part that holds a row twice.
+/// Refuses parts of a single row, parts that share rows, and a test part that holds a row twice.
 fn check_parts(valid: &Log, test: &Log) -> Result<()> {
+    for (name, part) in [("valid", valid), ("test", test)] {
+        if part.rows() < 2 {
+            return Err(Error::data(format!("the {name} part has one row, which says nothing about its own error"))
+                .hint("a certificate needs at least two rows in valid and in test, and in truth hundreds"));
+        }
+    }
     let rows = |log: &Log| -> Vec<u64> {
         let mut hashes = Vec::with_capacity(log.rows());
         log.blocks().iter().for_each(|b| hashes.extend((0..b.rows()).map(|i| row_hash(b, i))));
@@ -138,7 +144,10 @@ fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) ->
         let estimate = difference.estimate;
         difference = Interval { lower: estimate.min(0.0), upper: estimate.max(0.0), ..difference };
         p_value = 1.0;
-        reasons.push("on these rows the policy is the log's own: every weight is the same".into());
+        reasons.push(match logged.std_error > 0.0 {
+            true => "on these rows the policy is the log's own: every weight is the same".into(),
+            false => "every outcome of the test part is the same: it cannot tell one policy from another".to_string(),
+        });
     }
     let passes = match terms.mode {
         Mode::Default => difference.upper < 0.0,

@@ -199,6 +199,11 @@ impl Log {
         }
     }
 
+    /// The log without its rows: the columns, and what was left out.
+    pub fn heading(&self) -> Log {
+        Log { dropped: self.dropped.clone(), ..self.of_blocks(Vec::new()) }
+    }
+
     /// Where what is made of this log is put, if not in memory.
     pub(crate) fn scratch(&self) -> Option<&Scratch> {
         self.scratch.as_ref()

@@ -26,13 +26,16 @@ mod table;
 pub use build::LogBuilder;
 #[cfg(feature = "readers")]
 pub use config::{LOG_CONFIG, LogConfig};
-pub use files::write_text;
+pub use files::{check_output, write_text, write_together};
 pub use input::{Input, MAX_LEVELS};
 pub use journal::Journal;
 pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
 pub use propensities::{ActionModel, BareLog, Estimated, Propensities, PropensityRole};
 #[cfg(feature = "readers")]
-pub use read::{ContextBatch, ContextReader, ReadOptions, Roles, columns, read_bare_log, read_contexts, read_log};
+pub use read::{
+    ContextBatch, ContextReader, ReadOptions, Roles, check_format, columns, files_of, read_bare_log, read_contexts,
+    read_log,
+};
 pub use scratch::{Scratch, Span};
 pub use split::{Part, Parts, SplitRule};
 pub use summary::Summary;

@@ -134,7 +134,7 @@ impl Rows {
     /// The log: categories become 0/1 columns, and what is left must be something.
     pub(super) fn finish(self) -> Result<Log> {
         if self.seen == 0 {
-            return Err(Error::data("the log has no rows"));
+            return Err(Error::data("the log has no rows").hint("a log needs rows in train, valid and test"));
         }
         let dropped = self.checker.dropped();
         let mut blocks = self.pile.finish()?;
@@ -145,7 +145,9 @@ impl Rows {
         if let Some(name) = &self.layout.weight
             && blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0)
         {
-            return Err(Error::data("all row weights are 0, so the log says nothing").at(format!("column {name:?}")));
+            return Err(Error::data("all row weights are 0, so the log says nothing")
+                .at(format!("column {name:?}"))
+                .hint("leave --weight out to count every row once"));
         }
         let expansion = Expansion::new(&self.checker.contexts);
         let contexts = Input::expand(&expansion.inputs);

@@ -157,6 +157,12 @@ impl Log {
                     .hint("a log needs rows in train, valid and test; check the split column or the shares"));
             }
         }
+        for (name, part) in [("train", &train), ("valid", &valid), ("test", &test)] {
+            if part.blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0) {
+                return Err(Error::data(format!("every row of the {name} part has weight 0"))
+                    .hint("a log needs rows that count in train, valid and test; check the weights and the split"));
+            }
+        }
         Ok(Parts { train, valid, test })
     }
 }

@@ -9,7 +9,7 @@ use super::log::{Log, Outcome};
 use super::read::find::Kind;
 use super::read::{ReadOptions, Roles};
 use super::split::Part;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
 use std::fs::File;
@@ -81,7 +81,8 @@ impl Table {
     fn column(&self, name: &str) -> Result<&Column> {
         self.columns.iter().find(|(n, _)| n == name).map(|(_, c)| c).ok_or_else(|| {
             let known: Vec<_> = self.columns.iter().map(|(n, _)| n.as_str()).collect();
-            Error::data(format!("there is no column {name:?}")).hint(format!("the columns are: {}", list(&known)))
+            let near = nearest(name, &known).map_or(String::new(), |n| format!("did you mean {n:?}? "));
+            Error::data(format!("there is no column {name:?}")).hint(format!("{near}the columns are: {}", list(&known)))
         })
     }
 
@@ -159,7 +160,10 @@ impl Table {
             Field::new(n, kind, true)
         });
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
-        let failed = |e: &dyn std::fmt::Display| Error::io(path, std::io::Error::other(e.to_string()));
+        let failed = |e: &dyn std::fmt::Display| {
+            let room = "is there room on the disk, and may files of this size be written there?";
+            Error::io(path, std::io::Error::other(e.to_string())).hint(room)
+        };
         let arrays = self.columns.iter().map(|(_, c)| array(c)).collect();
         let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|e| failed(&e))?;
         let batches = (0..batch.num_rows().max(1)).step_by(BATCH);
@@ -196,7 +200,8 @@ impl Table {
                     writer.finish().map_err(|e| failed(&e))?;
                 }
             }
-            file.flush().and_then(|()| file.sync_all()).map_err(|e| Error::io(path, e))
+            let regular = file.metadata().is_ok_and(|m| m.is_file());
+            file.flush().and_then(|()| if regular { file.sync_all() } else { Ok(()) }).map_err(|e| Error::io(path, e))
         })
     }
 }

@@ -56,14 +56,20 @@ impl ActionMap {
 
     /// Refuses a map whose parts do not fit each other or `q` action columns: files can say anything.
     pub fn check(&self, q: usize) -> Result<()> {
-        let fits =
-            self.width == q && q > 0 && self.anchors.len().is_multiple_of(q) && self.whiten.len() == self.len().pow(2);
+        let fits = self.width == q
+            && q > 0
+            && !self.anchors.is_empty()
+            && self.anchors.len().is_multiple_of(q)
+            && self.whiten.len() == self.len().pow(2);
+        if !(self.bandwidth.is_finite() && self.bandwidth > 0.0) {
+            return Err(Error::policy(format!("the bandwidth of its anchors is {} (must be > 0)", self.bandwidth)));
+        }
         if fits { Ok(()) } else { Err(Error::policy(format!("its anchors do not fit {q} action columns"))) }
     }
 
     /// Number of anchors m.
     pub fn len(&self) -> usize {
-        self.anchors.len() / self.width
+        self.anchors.len() / self.width.max(1) // a file may say 0, which `check` refuses
     }
 
     /// Whether there are no anchors.

@@ -154,8 +154,20 @@ fn collect<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) ->
     let place = || paths.iter().map(|p| p.as_ref().display().to_string()).collect::<Vec<_>>().join(", ");
     match log {
         Some(rows) => rows.finish().map_err(|e| e.at(place())),
-        None => Err(Error::data("the log has no rows").at(place())),
+        None => Err(Error::data("the log has no rows")
+            .at(place())
+            .hint("there is a header and nothing below it: is it the right file?")),
     }
+}
+
+/// The files that paths, directories and patterns mean, in the order they are read.
+pub fn files_of<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<std::path::PathBuf>> {
+    Ok(find(paths)?.into_iter().map(|p| p.path).collect())
+}
+
+/// Refuses a name that does not end as a format that is read and written.
+pub fn check_format(path: impl AsRef<Path>) -> Result<()> {
+    find::Kind::of(path.as_ref()).map(|_| ())
 }
 
 /// The columns of the first file, those its folders give last.

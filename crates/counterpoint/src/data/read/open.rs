@@ -4,7 +4,7 @@ use super::super::input::list;
 use super::cells::spells;
 use super::csv;
 use super::find::{Kind, Piece};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -137,15 +137,20 @@ fn open(piece: &Piece) -> Result<Opened> {
         return Err(Error::data("the file is empty (0 bytes)").hint("remove it, or write it again"));
     }
     match Kind::of(path)? {
-        Kind::Parquet => Ok(Opened::Parquet(Box::new(ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken)?))),
+        Kind::Parquet => {
+            let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken))?;
+            Ok(Opened::Parquet(Box::new(builder)))
+        }
         Kind::Csv => Ok(Opened::Csv(csv::open(Box::new(file))?)),
         Kind::CsvGz => {
             let text: Box<dyn Read + Send> = Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(file)));
             Ok(Opened::Csv(csv::open(text)?))
         }
         Kind::Arrow => {
-            let reader = arrow::ipc::reader::FileReader::try_new(BufReader::new(file), None).map_err(|e| {
-                broken(e).hint("is the file complete? A stream of Arrow messages must be written as an Arrow file")
+            let reader = guarded(|| {
+                arrow::ipc::reader::FileReader::try_new(BufReader::new(file), None).map_err(|e| {
+                    broken(e).hint("is the file complete? A stream of Arrow messages must be written as an Arrow file")
+                })
             })?;
             Ok(Opened::Arrow(path.clone(), reader.schema().fields().iter().map(|f| f.name().clone()).collect()))
         }
@@ -173,20 +178,44 @@ impl Opened {
             Opened::Parquet(builder) => {
                 let chosen = chosen()?;
                 let mask = ProjectionMask::roots(builder.parquet_schema(), chosen.clone());
-                let reader = builder.with_projection(mask).with_batch_size(BATCH).build().map_err(broken)?;
-                Ok(Box::new(reader.map(move |b| Ok(in_order(&b.map_err(broken)?, &chosen)))))
+                let reader = guarded(|| builder.with_projection(mask).with_batch_size(BATCH).build().map_err(broken))?;
+                Ok(Box::new(batches(reader, chosen)))
             }
             Opened::Arrow(path, _) => {
                 let chosen = chosen()?;
                 let mut sorted = chosen.clone();
                 sorted.sort_unstable();
                 let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
-                let reader =
-                    arrow::ipc::reader::FileReader::try_new(BufReader::new(file), Some(sorted)).map_err(broken)?;
-                Ok(Box::new(reader.map(move |b| Ok(in_order(&b.map_err(broken)?, &chosen)))))
+                let reader = guarded(|| {
+                    arrow::ipc::reader::FileReader::try_new(BufReader::new(file), Some(sorted)).map_err(broken)
+                })?;
+                Ok(Box::new(batches(reader, chosen)))
             }
         }
     }
+}
+
+/// The chosen columns of every batch; after an error there are no more.
+fn batches<E: std::fmt::Display>(
+    mut reader: impl Iterator<Item = std::result::Result<RecordBatch, E>> + Send,
+    chosen: Vec<usize>,
+) -> impl Iterator<Item = Result<Batch>> + Send {
+    let mut over = false;
+    std::iter::from_fn(move || {
+        if over {
+            return None;
+        }
+        let next = guarded(|| reader.next().map(|b| b.map_err(broken)).transpose());
+        let batch = next.transpose()?.map(|b| in_order(&b, &chosen));
+        over = batch.is_err();
+        Some(batch)
+    })
+}
+
+/// Runs a decoder that is not ours: damage that makes it panic is damage like any other.
+fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    let damaged = |_| Err(broken("the file is damaged"));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)).unwrap_or_else(damaged)
 }
 
 /// The columns of a batch, which has them in the order of the file, in the order they were asked for.
@@ -211,10 +240,9 @@ pub(super) fn wanted(header: &[String], names: &[&str]) -> Result<Vec<usize>> {
 
 /// The columns there are, and the one that was perhaps meant.
 pub(super) fn columns_hint(header: &[String], names: &[&str]) -> String {
-    let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
     let missing = names.iter().find(|n| !header.iter().any(|h| h == *n));
     let twice = names.iter().find(|n| header.iter().filter(|h| h == *n).count() > 1);
-    let near = missing.and_then(|n| header.iter().find(|h| same(h, n)));
+    let near = missing.and_then(|n| nearest(n, header));
     let all = list(header);
     match (twice, near) {
         (Some(_), _) if missing.is_none() => format!("rename one of them; the columns are: {all}"),
@@ -224,5 +252,7 @@ pub(super) fn columns_hint(header: &[String], names: &[&str]) -> String {
 }
 
 pub(super) fn broken(e: impl std::fmt::Display) -> Error {
-    Error::data(e.to_string()).hint("is the file complete, and of the format its name says?")
+    let text = e.to_string();
+    let plain = ["Parquet error: ", "Parser error: ", "Ipc error: "].iter().find_map(|p| text.strip_prefix(p));
+    Error::data(plain.unwrap_or(&text)).hint("is the file complete, and of the format its name says?")
 }

@@ -1,0 +1,44 @@
+//! Flags with a range: what lies outside is refused before anything is read, by the name of the flag.
+
+/// More threads than this are a slip of the finger: they would be slower, and may take the machine down.
+const MOST_THREADS: usize = 512;
+
+fn number(text: &str) -> Result<f64, String> {
+    text.trim().parse().map_err(|_| "expected a number such as 0.95".to_string())
+}
+
+/// A number strictly between 0 and 1.
+pub(crate) fn between_0_and_1(text: &str) -> Result<f64, String> {
+    let v = number(text)?;
+    if v > 0.0 && v < 1.0 { Ok(v) } else { Err("must lie between 0 and 1, for example 0.95".into()) }
+}
+
+/// A share, 0 and 1 included.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let v = number(text)?;
+    if (0.0..=1.0).contains(&v) { Ok(v) } else { Err("must lie in [0, 1]".into()) }
+}
+
+/// A finite number of at least 0.
+pub(crate) fn at_least_0(text: &str) -> Result<f64, String> {
+    let v = number(text)?;
+    if v.is_finite() && v >= 0.0 { Ok(v) } else { Err("must be a number >= 0".into()) }
+}
+
+/// A finite number above 0.
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
+    let v = number(text)?;
+    if v.is_finite() && v > 0.0 { Ok(v) } else { Err("must be a number > 0".into()) }
+}
+
+/// A number of threads.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    let v: usize = text.trim().parse().map_err(|_| "expected a whole number; 0 means one a core".to_string())?;
+    if v <= MOST_THREADS { Ok(v) } else { Err(format!("at most {MOST_THREADS}; 0 means one a core")) }
+}
+
+/// A seed; recipes are TOML, whose whole numbers end at 2^63 - 1.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    let v: i64 = text.trim().parse().map_err(|_| format!("expected a whole number from 0 to {}", i64::MAX))?;
+    u64::try_from(v).map_err(|_| format!("must be from 0 to {}", i64::MAX))
+}

@@ -1,0 +1,26 @@
+//! The help of the program and of every command, as a user sees it.
+
+use crate::support::{Place, snapshot};
+
+#[test]
+fn help_is_as_it_was_read_and_approved() {
+    let place = Place::new();
+    let commands =
+        ["demo", "simulate", "describe", "learn", "select", "evaluate", "certify", "act", "recipe", "completions"];
+    let program = place.run("--help");
+    let whole = String::from_utf8(program.stdout).unwrap();
+    for command in commands {
+        assert!(whole.contains(&format!("\n  {command} ")), "{command} is not in the help");
+        let out = place.run(&format!("{command} --help"));
+        assert!(out.status.success());
+        let text = String::from_utf8(out.stdout).unwrap();
+        assert!(command == "recipe" || text.contains("Example"), "{command} --help shows no example");
+        snapshot(&format!("help-{command}"), &text);
+    }
+    snapshot("help", &whole);
+}
+
+#[test]
+fn the_recipe_is_as_it_was_read_and_approved() {
+    snapshot("recipe", &String::from_utf8(Place::new().run("recipe").stdout).unwrap());
+}

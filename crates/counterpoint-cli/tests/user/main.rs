@@ -1,0 +1,15 @@
+//! What a new user does, and what the program must make of it: help, errors, bad files, full disks, ctrl-C.
+
+#![cfg(unix)] // messages of the operating system, signals and ulimit
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod edges;
+mod errors;
+mod fuzz;
+mod help;
+mod interrupt;
+mod invariance;
+mod outputs;
+mod readme;
+mod support;
+mod tables;
