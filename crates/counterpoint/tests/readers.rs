@@ -308,7 +308,7 @@ fn broken_parquet_and_arrow_files_are_refused() {
     let none = Table { columns: table(0, 0).columns };
     for ending in ["parquet", "arrow", "csv"] {
         let heard = said(&dir, read(&dir.table(&format!("none.{ending}"), &none)));
-        assert_eq!(heard, format!("none.{ending}: the log has no rows"));
+        assert!(heard.starts_with(&format!("none.{ending}: the log has no rows\nhint: ")), "{heard}");
     }
 }
 
