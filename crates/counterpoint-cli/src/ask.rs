@@ -4,7 +4,9 @@
 
 use crate::say;
 use clap::Args;
-use counterpoint::data::{Estimated, LogConfig, PropensityRole, ReadOptions, Scratch, columns, read_bare_log, read_log};
+use counterpoint::data::{
+    Estimated, LogConfig, PropensityRole, ReadOptions, Scratch, columns, read_bare_log, read_log,
+};
 use counterpoint::{Engine, Error, Log, Policy, Recipe, Result, SplitRule, propensity};
 use std::path::PathBuf;
 

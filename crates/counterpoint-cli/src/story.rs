@@ -209,7 +209,7 @@ impl Story<'_> {
         let mut views = Vec::new();
         let mut x = vec![0.0; self.policy.d()];
         for (c, action) in self.policy.actions.iter().enumerate() {
-            let mut sorted: Vec<f64> = self.parts.valid.blocks().iter().flat_map(|b| b.a[c].clone()).collect();
+            let mut sorted: Vec<f64> = self.parts.valid.blocks().iter().flat_map(|b| b.a[c].to_vec()).collect();
             sorted.sort_by(f64::total_cmp);
             let (low, high) = (quantile_sorted(&sorted, 0.001), quantile_sorted(&sorted, 0.995));
             let (mut logged, mut drawn) = (Histogram::linear(low, high, 60), Histogram::linear(low, high, 60));

@@ -31,6 +31,7 @@ fn problem(n: usize, d: usize, m: usize, family: Family) -> (Log, Policy) {
     let anchors = (0..m).map(|j| 0.4 + 3.6 * j as f64 / (m - 1) as f64).collect();
     let actions = ActionMap::new(anchors, 1, None).unwrap();
     let mut policy = Policy {
+        origin: None,
         inputs: Vec::new(),
         contexts: log.schema().contexts.clone(),
         actions: log.schema().actions.clone(),

@@ -49,6 +49,7 @@ fn problem(folder: &Path) -> Problem {
     let actions = ActionMap::new(numbers(folder, "anchors"), 1, Some(1e12)).unwrap();
     let temperature = spec["gamma"].as_f64().unwrap();
     let policy = Policy {
+        origin: None,
         inputs: Vec::new(),
         contexts: log.schema().contexts.clone(),
         actions: log.schema().actions.clone(),

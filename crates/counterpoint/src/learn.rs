@@ -11,7 +11,7 @@ use crate::estimate::{LossModel, Normalise};
 use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scaler};
 use crate::folds::{Crm, Design, LossOptions, Question, fit_loss_model};
 use crate::optim::{Optimiser, Optimum};
-use crate::policy::{Clp, Family, Link, Mean, Policy, Std};
+use crate::policy::{Clp, Family, Link, Mean, Origin, Policy, Std};
 use crate::recipe::{Baseline, BaselineName, PolicyKind, Recipe, StartName, StdKind, StdName};
 use crate::rng::{Purpose, stream};
 use rand_distr::{Distribution, StandardNormal};
@@ -167,6 +167,7 @@ impl Plan {
             StdKind::Fixed(v) => Std::Fixed { value: vec![v; train.q()] },
         };
         let mut policy = Policy {
+            origin: Some(Origin::of(train)),
             inputs: train.schema().inputs.clone(),
             contexts: train.schema().contexts.clone(),
             actions: train.schema().actions.clone(),

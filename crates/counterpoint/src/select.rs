@@ -13,7 +13,6 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::Estimator;
 use crate::evaluate::evaluate;
-use crate::folds::row_hash;
 use crate::grid::Grid;
 use crate::learn::learn;
 use crate::policy::Policy;
@@ -247,7 +246,7 @@ fn round(
 
 /// What tells the rows of one log from those of another.
 fn print_of(log: &Log) -> u64 {
-    let rows = log.blocks().iter().flat_map(|b| (0..b.rows()).map(move |i| row_hash(b, i)));
+    let rows = log.blocks().iter().flat_map(|b| (0..b.rows()).map(move |i| b.row_hash(i)));
     rows.fold(log.rows() as u64, |h, row| h.rotate_left(5) ^ row)
 }
 

@@ -45,6 +45,7 @@ fn evaluations_do_not_allocate() {
     let actions = ActionMap::new(vec![1.0, 1.7, 2.2, 2.9, 3.0], 1, None).unwrap();
     for family in [Family::Normal, Family::LogNormal] {
         let policy = Policy {
+            origin: None,
             inputs: Vec::new(),
             contexts: log.schema().contexts.clone(),
             actions: log.schema().actions.clone(),

@@ -6,12 +6,13 @@ use counterpoint::certify::{
     Adjust, Certificate, Interval, Method, Monitor, Terms, Verdict, certify, certify_many, certify_many_scored,
     certify_scored,
 };
-use counterpoint::data::Outcome;
+use counterpoint::data::{Outcome, Parts};
 use counterpoint::folds::{Bootstrap, Scored, score};
-use counterpoint::{Engine, ErrorKind, Family, Log, Policy, SplitRule};
+use counterpoint::{Engine, ErrorKind, Family, Log, Policy, Recipe, SplitRule, learn};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
+use std::ops::ControlFlow;
 
 /// Actions N(0, 1), costs 1 - exp(-(a - 1)^2 / 2) + noise; see [`cost`] for what a policy costs.
 struct World {
@@ -232,6 +233,20 @@ fn parts_that_share_rows_are_refused() {
     assert!(go(&log, &parts.test).is_err());
     // other rows with the same numbers are other rows
     assert!(go(&world(1000, 8).log(), &world(1000, 9).log()).is_ok());
+}
+
+#[test]
+fn a_policy_is_not_judged_on_the_rows_it_was_learned_from() {
+    let log = world(3000, 14).log();
+    let parts = log.split(SplitRule::default()).unwrap();
+    let recipe = Recipe { starts: 1, ..Recipe::default() };
+    let learned = learn(&Engine::single(), &parts.train, &recipe, &|_| ControlFlow::Continue(())).unwrap();
+    let policy = Policy::from_json(&learned.policy.to_json()).unwrap(); // it remembers in its file
+    let judge = |parts: &Parts| certify(&Engine::single(), &policy, &parts.valid, &parts.test, &Terms::default());
+    assert!(judge(&parts).is_ok());
+    let other = log.split(SplitRule::Hash { seed: 1, shares: [0.5, 0.25, 0.25] }).unwrap();
+    let e = judge(&other).unwrap_err().to_string();
+    assert!(e.contains("learned from rows of the test part") && e.contains("--seed"), "{e}");
 }
 
 #[test]

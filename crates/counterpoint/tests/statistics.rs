@@ -20,6 +20,7 @@ const ROWS: usize = 250;
 /// N(b0 + b1 x, std^2).
 fn gaussian(b0: f64, b1: f64, std: f64) -> Policy {
     Policy {
+        origin: None,
         inputs: Vec::new(),
         contexts: vec!["x0".into()],
         actions: vec!["a0".into()],

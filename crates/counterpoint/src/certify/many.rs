@@ -22,7 +22,7 @@ pub fn certify_many(
     test: &Log,
     terms: &Terms,
 ) -> Result<Vec<Certificate>> {
-    check_parts(valid, test)?;
+    check_parts(valid, test, &policies.iter().collect::<Vec<_>>())?;
     let mut rows = Vec::with_capacity(policies.len());
     for policy in policies {
         rows.push((score(engine, valid, policy)?, score(engine, test, policy)?));

@@ -34,7 +34,7 @@ use crate::data::{Log, Outcome, Propensities};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::LossModel;
-use crate::folds::{Moments, Scored, row_hash, score};
+use crate::folds::{Moments, Scored, score};
 use crate::policy::Policy;
 use diagnose::Part;
 
@@ -64,7 +64,7 @@ const ROUNDING: f64 = 1e-9;
 /// ```
 pub fn certify(engine: &Engine, policy: &Policy, valid: &Log, test: &Log, terms: &Terms) -> Result<Certificate> {
     terms.check()?;
-    check_parts(valid, test)?;
+    check_parts(valid, test, &[policy])?;
     let c = certify_scored(engine, &score(engine, valid, policy)?, &score(engine, test, policy)?, terms)?;
     Ok(c.resting_on(&test.schema().propensities))
 }
@@ -102,8 +102,9 @@ struct Judged {
     replicates: Vec<f64>,
 }
 
-/// Refuses parts of a single row, parts that share rows, and a test part that holds a row twice.
-fn check_parts(valid: &Log, test: &Log) -> Result<()> {
+/// Refuses parts of a single row, parts that share rows, a test part that holds a row twice, and a policy that was
+/// learned from rows of the test part.
+fn check_parts(valid: &Log, test: &Log, policies: &[&Policy]) -> Result<()> {
     for (name, part) in [("valid", valid), ("test", test)] {
         if part.rows() < 2 {
             return Err(Error::data(format!("the {name} part has one row, which says nothing about its own error"))
@@ -112,7 +113,7 @@ fn check_parts(valid: &Log, test: &Log) -> Result<()> {
     }
     let rows = |log: &Log| -> Vec<u64> {
         let mut hashes = Vec::with_capacity(log.rows());
-        log.blocks().iter().for_each(|b| hashes.extend((0..b.rows()).map(|i| row_hash(b, i))));
+        log.blocks().iter().for_each(|b| hashes.extend((0..b.rows()).map(|i| b.row_hash(i))));
         hashes
     };
     let (mut known, mut asked) = (rows(valid), rows(test));
@@ -124,6 +125,15 @@ fn check_parts(valid: &Log, test: &Log) -> Result<()> {
     if shared > 0 {
         return Err(Error::data(format!("{shared} rows of the test part are also in the valid part, or twice in it"))
             .hint("certify on rows that nothing was learned, chosen or gated on; Log::split gives such parts"));
+    }
+    for origin in policies.iter().filter_map(|p| p.origin.as_ref()) {
+        let (learned, of) = (origin.among(&asked), origin.hashes.len());
+        if learned > 0 {
+            return Err(Error::policy(format!(
+                "it was learned from rows of the test part: {learned} of {of} rows that it remembers are among them"
+            ))
+            .hint("divide the log as it was for learning (the same --seed or --split), or certify on new rows"));
+        }
     }
     Ok(())
 }

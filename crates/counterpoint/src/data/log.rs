@@ -82,6 +82,12 @@ impl Block {
         self.ids.iter().fold(0, |f: u64, &i| f.wrapping_add(hash(0, i)))
     }
 
+    /// A hash of a row's number and of every number in it: the same row has the same hash, whatever its neighbours.
+    pub fn row_hash(&self, i: usize) -> u64 {
+        let numbers = self.x.iter().chain(&self.a).map(|c| c[i]).chain([self.log_p[i], self.y[i], self.omega[i]]);
+        numbers.fold(hash(1, self.ids[i]), |h, v| hash(h, v.to_bits()))
+    }
+
     /// Context row i, gathered into `out`.
     pub fn context(&self, i: usize, out: &mut [f64]) {
         for (o, column) in out.iter_mut().zip(&self.x) {

@@ -16,5 +16,4 @@ pub use gram::{LossOptions, fit_loss_model};
 pub use objective::Crm;
 pub use risk::{Partial, Risk, truth};
 pub use rows::Question;
-pub(crate) use score::row_hash;
 pub use score::{Bootstrap, Moments, Replicates, Scored, score};

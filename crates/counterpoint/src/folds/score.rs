@@ -50,12 +50,6 @@ impl Scored {
     }
 }
 
-/// A hash of a row's number and of every number in it: the same row has the same hash, whatever its neighbours.
-pub(crate) fn row_hash(b: &Block, i: usize) -> u64 {
-    let numbers = b.x.iter().chain(&b.a).map(|c| c[i]).chain([b.log_p[i], b.y[i], b.omega[i]]);
-    numbers.fold(hash(1, b.ids[i]), |h, v| hash(h, v.to_bits()))
-}
-
 /// Weighs every row of a log by a policy: one [`Scored`] a block. Weights stay logarithms.
 ///
 /// ```
@@ -129,7 +123,7 @@ fn score_block(b: &Block, policy: &Policy, range: &[[f64; 2]]) -> Scored {
         // an action outside the family's support has density 0
         weights.push(if log_w.is_nan() && b.a.iter().any(|a| a[i] <= 0.0) { f64::NEG_INFINITY } else { log_w });
         out.outside += b.omega[i] * (1.0 - inside);
-        out.fingerprint = out.fingerprint.wrapping_add(row_hash(b, i));
+        out.fingerprint = out.fingerprint.wrapping_add(b.row_hash(i));
     }
     out.log_w = weights.into();
     out

@@ -6,10 +6,12 @@
 mod family;
 mod file;
 mod mean;
+mod origin;
 mod std;
 
 pub use family::{Family, HALF_LN_2PI};
 pub use mean::{Clp, Link, Mean};
+pub use origin::Origin;
 pub use std::Std;
 
 use crate::data::{Input, Schema};
@@ -49,6 +51,9 @@ pub struct Policy {
     pub std: Std,
     /// beta, row-major (d_X x k), then ln std where it is learned.
     pub theta: Vec<f64>,
+    /// The rows it was learned from, if it was learned: [`certify`](crate::certify()) refuses to judge it on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 impl Policy {
@@ -64,6 +69,7 @@ impl Policy {
                 .hint("use family = \"normal\""));
         }
         let mut policy = Policy {
+            origin: None,
             inputs: Vec::new(),
             contexts: contexts.iter().map(|s| s.to_string()).collect(),
             actions: actions.iter().map(|s| s.to_string()).collect(),

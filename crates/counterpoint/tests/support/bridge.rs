@@ -72,6 +72,7 @@ impl Bridge {
             .flat_map(|l| features.iter().map(move |&(o, g, f)| (o * columns + l, l * width + g, f)))
             .collect();
         let mut policy = Policy {
+            origin: None,
             inputs: Vec::new(),
             contexts: vec!["x0".into(), "x1".into()],
             actions: vec!["a0".into()],

@@ -166,6 +166,7 @@ pub fn policy(mean: &str, family: Family, std: Option<f64>, log: &Log) -> Policy
         None => Std::Fixed { value: vec![0.5; q] },
     };
     let mut p = Policy {
+        origin: None,
         inputs: Vec::new(),
         contexts: log.schema().contexts.clone(),
         actions: log.schema().actions.clone(),

@@ -30,6 +30,7 @@ fn log(q: usize) -> Log {
 fn policy(log: &Log, family: Family, mean: Mean, scale: f64) -> Policy {
     let q = log.q();
     let mut policy = Policy {
+        origin: None,
         inputs: Vec::new(),
         contexts: log.schema().contexts.clone(),
         actions: log.schema().actions.clone(),
