@@ -156,7 +156,7 @@ impl World {
         (first..first + DRAWS).map(|row| (self.reward)(draw(row), self.hidden[i])).sum::<f64>() / DRAWS as f64
     }
 
-    fn average(&self, rewards: impl Fn(&[usize]) -> Vec<f64> + Sync) -> (f64, f64) {
+    fn average(&self, rewards: impl Fn(&[usize]) -> Vec<f64> + Sync + Send) -> (f64, f64) {
         let rows: Vec<usize> = (0..self.hidden.len()).collect();
         mean(&rows.par_chunks(1024).flat_map_iter(rewards).collect::<Vec<_>>())
     }

@@ -15,11 +15,14 @@ const SEED: u64 = 1;
 /// The sets, in the paper's order.
 const SETS: [&str; 4] = ["circles", "moons", "anisotropic", "warfarin"];
 
+/// The paper's values with their error bars.
+type Printed = [(f64, f64); 4];
+
 /// The rows: method, its name in the table, and what the paper prints for each set, with its error bar.
 ///
 /// The paper tells of Demirer's method in words only; DM is the rule within SDM. The paper gives KS on Warfarin as Kallus &
 /// Zhou report it, without an error bar.
-const ROWS: [(&str, &str, Option<[(f64, f64); 4]>); 7] = [
+const ROWS: [(&str, &str, Option<Printed>); 7] = [
     ("dm", "direct method", None),
     ("sdm", "stochastic direct method", Some([(0.6205, 0.0004), (0.7225, 0.0006), (0.6383, 0.0003), (-9.714, 0.013)])),
     ("o-learning", "O-learning", Some([(0.608, 0.0002), (0.645, 0.0003), (0.754, 0.0002), (-9.407, 0.004)])),
@@ -30,7 +33,7 @@ const ROWS: [(&str, &str, Option<[(f64, f64); 4]>); 7] = [
 ];
 
 /// The paper's own row.
-const OURS: [(f64, f64); 4] = [(0.767, 0.0008), (0.781, 0.0004), (0.770, 0.0002), (-8.720, 0.001)];
+const OURS: Printed = [(0.767, 0.0008), (0.781, 0.0004), (0.770, 0.0002), (-8.720, 0.001)];
 
 /// One fit: what the valid rows say of it, and what it is worth.
 #[derive(Clone, Debug, Serialize, Deserialize)]
