@@ -93,13 +93,13 @@ fn grid(ask: &Ask, name: &str, world: &World) -> Result<Vec<Rival>> {
 
 /// Ours: first the default recipe, then a grid as small as the rivals'.
 ///
-/// With 81 contexts the default's quadratic map has more parameters than the log rows and is refused: there it is linear,
-/// with five anchors and a ridge.
+/// With 81 contexts the default's quadratic map has more parameters than the log has rows and is refused: there it is
+/// linear, and the grid is about what holds so many coefficients back.
 fn recipes(ask: &Ask, world: &World) -> Vec<Recipe> {
     let many = world.parts.train.d() > 10;
     let own = Recipe { seed: SEED, ..Recipe::default() };
     let default = match many {
-        true => Recipe { context_map: ContextKind::Linear, anchors: 5, ridge: 0.01, ..own },
+        true => Recipe { context_map: ContextKind::Linear, ..own },
         false => own,
     };
     let mut out = vec![default.clone()];
@@ -107,14 +107,22 @@ fn recipes(ask: &Ask, world: &World) -> Vec<Recipe> {
         out[0].starts = 2;
         return out;
     }
-    for cap in [5.0, 10.0, 20.0] {
+    for cap in [10.0, 20.0] {
         if many {
-            for ridge in [0.001, 0.01, 0.1] {
-                out.extend([3, 5, 7].map(|anchors| Recipe { cap, ridge, anchors, ..default.clone() }));
+            for anchors in [5, 10] {
+                for temperature in [1.0, 5.0] {
+                    out.extend([0.1, 1.0, 10.0].map(|ridge| Recipe {
+                        cap,
+                        anchors,
+                        temperature,
+                        ridge,
+                        ..default.clone()
+                    }));
+                }
             }
         } else {
             for variance_penalty in [0.0, 1.0] {
-                let maps = [ContextKind::Quadratic, ContextKind::Cubic, ContextKind::Nystrom];
+                let maps = [ContextKind::Quadratic, ContextKind::Cubic];
                 out.extend(maps.map(|context_map| Recipe { cap, variance_penalty, context_map, ..default.clone() }));
             }
         }
@@ -255,15 +263,19 @@ fn notes(ask: &Ask, results: &[Vec<Vec<Record>>]) -> Vec<String> {
              it drew their actions. KS and SN-KS are judged with their kernel as the density, the others with a normal of \
              {JUDGE_STD} std of the logged actions."
         ),
-        "Our direct method has a richer context map in its grid than the paper's; the paper's numbers for it are far lower.".into(),
-        "Rules of KS are linear in the contexts, as in their paper; contexts are standardised for all methods.".into(),
+        "The grids give the rivals what ours has: standardised contexts, centred costs, a ridge or a richer context map for the direct \
+         method and for Demirer's. That is why most of them do better here than in the paper.".into(),
+        "Rules of KS and SN-KS are linear in the contexts, as in their paper.".into(),
+        "The gate of the paper looks at n_eff alone. Policies that leave the log's support for some contexts pass it with a mean weight \
+         below 1 and an estimate that is too good: on Warfarin that misleads the choice of several methods."
+            .into(),
     ];
     if ask.data.is_none() {
         notes.push("Warfarin is left out and the potentials are drawn anew: no data directory was given.".into());
     } else {
         notes.push(
-            "On Warfarin our default recipe has a linear map, 5 anchors and a ridge of 0.01: its quadratic map of 81 contexts has more \
-             parameters than the log has rows."
+            "On Warfarin our default recipe has a linear map: the quadratic one of 81 contexts has more parameters than the log has \
+             rows."
                 .into(),
         );
     }
@@ -324,7 +336,25 @@ mod tests {
     use super::*;
     use crate::paper::Effort;
 
+    fn record(snips: f64, effective: f64, value: f64) -> Record {
+        let figures = Figures { ips: snips, snips, std_error: 0.1, effective, rows: 1000.0, mean_weight: 1.0 };
+        let deployed = Some((value, 0.01));
+        Record { settings: String::new(), figures: Some(figures), deployed, judged: deployed, failure: None }
+    }
+
     #[test]
+    fn the_cheapest_that_passes_is_chosen_and_the_default_recipe_is_not() {
+        let mut rows =
+            vec![vec![record(-0.5, 100.0, 0.5), record(-0.9, 9.0, 0.2), record(-0.7, 50.0, 0.6)]; ROWS.len()];
+        rows.push(vec![record(-0.1, 1.0, 0.8)]);
+        rows.push(vec![record(-0.1, 1.0, 0.8)]);
+        let results = [rows];
+        let value = |row: usize| chosen(&results, row)[0].and_then(|r| r.deployed).map(|d| d.0);
+        assert_eq!((value(0), value(ROWS.len()), value(ROWS.len() + 1)), (Some(0.6), Some(0.8), None));
+    }
+
+    #[test]
+    #[ignore = "half a minute"]
     fn a_quick_table_is_whole() {
         let ask = Ask::new(Effort::Quick, None, Engine::new(2).expect("threads"));
         let exhibit = table3(&ask).expect("an exhibit");

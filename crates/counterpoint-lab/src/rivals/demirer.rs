@@ -16,7 +16,7 @@
 //! each moment on x by itself does not.
 
 use super::policy::{RivalPolicy, Rule, columns, polynomial};
-use super::rows::{Rows, descend, dot, ridge, solve};
+use super::rows::{Centre, Rows, descend, dot, ridge, solve};
 use counterpoint::features::ContextKind;
 use counterpoint::{Error, Log, Result};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub struct Demirer {
     pub map: ContextKind,
     /// Degree of phi, 1 to 4.
     pub degree: usize,
-    /// The ridge of both regressions, > 0.
+    /// The ridge of both regressions, > 0; a linear rule pays it for |w|^2 / 2, with costs and actions in units of their stds.
     pub ridge: f64,
     /// The class of rules.
     pub choice: Choice,
@@ -110,7 +110,7 @@ impl Demirer {
             }
             Choice::Linear => {
                 let within = range.map(|a| (a - shift) / unit);
-                let mut w = linear(rows, &psi, &robust, q, within)?;
+                let mut w = self.linear(rows, &psi, &robust, within)?;
                 w.iter_mut().for_each(|w| *w *= unit);
                 w[k - 1] += shift;
                 Rule::Linear { map, w, range: Some(range) }
@@ -143,6 +143,39 @@ impl Demirer {
             }
         }
         Ok(out)
+    }
+
+    /// The rule linear in psi with the smallest mean of <theta, phi(rule)>, in units of u; actions stay within a range.
+    fn linear(&self, rows: &Rows, psi: &[f64], theta: &[f64], within: [f64; 2]) -> Result<Vec<f64>> {
+        let (k, q) = (psi.len() / rows.n(), self.degree + 1);
+        let y = rows.costs(Centre::Mean);
+        let ridge = self.ridge * rows.mean(|i| y[i] * y[i]).sqrt();
+        let value = |w: &[f64], grad: &mut [f64]| -> f64 {
+            let mut value = 0.0;
+            for (i, f) in psi.chunks_exact(k).enumerate() {
+                let t = &theta[i * q..(i + 1) * q];
+                let raw = dot(w, f);
+                let u = raw.clamp(within[0], within[1]);
+                value += rows.omega[i] * polynomial(t, u);
+                if u == raw {
+                    let slope: f64 = (1..q).map(|j| j as f64 * t[j] * u.powi(j as i32 - 1)).sum();
+                    (0..k).for_each(|j| grad[j] += rows.omega[i] * slope * f[j]);
+                }
+            }
+            for j in 0..k - 1 {
+                value += 0.5 * ridge * w[j] * w[j];
+                grad[j] += ridge * w[j];
+            }
+            value
+        };
+        let starts: Vec<Vec<f64>> = [-1.0, 0.0, 1.0]
+            .map(|u| {
+                let mut w = vec![0.0; k];
+                w[k - 1] = f64::clamp(u, within[0], within[1]);
+                w
+            })
+            .into();
+        Ok(descend(STEPS, &starts, value)?.theta)
     }
 }
 
@@ -191,33 +224,6 @@ fn location(rows: &Rows, highest: usize) -> Result<impl Fn(&[f64]) -> Vec<f64>> 
             })
             .collect()
     })
-}
-
-/// The rule linear in psi with the smallest mean of <theta, phi(rule)>, in units of u; actions stay within a range.
-fn linear(rows: &Rows, psi: &[f64], theta: &[f64], q: usize, within: [f64; 2]) -> Result<Vec<f64>> {
-    let k = psi.len() / rows.n();
-    let value = |w: &[f64], grad: &mut [f64]| -> f64 {
-        let mut value = 0.0;
-        for (i, f) in psi.chunks_exact(k).enumerate() {
-            let t = &theta[i * q..(i + 1) * q];
-            let raw = dot(w, f);
-            let u = raw.clamp(within[0], within[1]);
-            value += rows.omega[i] * polynomial(t, u);
-            if u == raw {
-                let slope: f64 = (1..q).map(|j| j as f64 * t[j] * u.powi(j as i32 - 1)).sum();
-                (0..k).for_each(|j| grad[j] += rows.omega[i] * slope * f[j]);
-            }
-        }
-        value
-    };
-    let starts: Vec<Vec<f64>> = [-1.0, 0.0, 1.0]
-        .map(|u| {
-            let mut w = vec![0.0; k];
-            w[k - 1] = f64::clamp(u, within[0], within[1]);
-            w
-        })
-        .into();
-    Ok(descend(STEPS, &starts, value)?.theta)
 }
 
 #[cfg(test)]

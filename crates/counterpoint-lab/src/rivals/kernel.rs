@@ -65,7 +65,7 @@ pub struct Smoothing {
     pub map: ContextKind,
     /// What is subtracted from costs; SN-KS moves with it and does not care.
     pub centre: Centre,
-    /// Weight of |w|^2 / 2 in units of the actions' std, intercept free.
+    /// Weight of |w|^2 / 2, with costs and actions in units of their stds; the intercept is free.
     pub ridge: f64,
 }
 
@@ -87,11 +87,12 @@ impl Smoothing {
     pub fn fit(&self, engine: &Engine, log: &Log, normalise: Normalise, seed: u64) -> Result<RivalPolicy> {
         let rows = Rows::new(log)?;
         let (_, std) = rows.action_moments();
+        let cost_std = log.cost_summary().std();
         let problem = Problem {
             map: rows.map(self.map, seed)?,
             // a ratio moves with a shift: centring only helps the arithmetic
             costs: rows.costs(if normalise == Normalise::ByWeights { Centre::Mean } else { self.centre }),
-            ridge: self.ridge / (std * std),
+            ridge: self.ridge * cost_std / (std * std),
             std,
             normalise,
             seed,

@@ -118,63 +118,78 @@ impl Rival {
         }
     }
 
-    /// Settings to choose from. With many contexts the maps stay linear: their products outnumber the rows.
+    /// Settings to choose from. Few contexts leave little to shrink but ask for richer maps; with many, products of contexts
+    /// outnumber the rows and the ridge is what matters.
     pub fn grid(name: &str, contexts: usize) -> Result<Vec<Rival>> {
         use ContextKind::{Cubic, Linear, Nystrom, Quadratic};
         let many = contexts > 10;
         let maps: &[ContextKind] = if many { &[Linear, Nystrom] } else { &[Linear, Quadratic, Cubic, Nystrom] };
-        let mut grid = Vec::new();
+        let pick = |few: &'static [f64], lots: &'static [f64]| if many { lots } else { few };
         // rules are linear in x, as in the methods' papers
         let smoothings = || {
+            let shares = [0.1, 0.2, 0.4, 0.8].map(Bandwidth::Share).into_iter().chain([Bandwidth::PlugIn]);
             let kernels = [Kernel::Gaussian, Kernel::Epanechnikov];
-            let bandwidths = [0.1, 0.2, 0.3, 0.5, 0.8].map(Bandwidth::Share).into_iter().chain([Bandwidth::PlugIn]);
-            bandwidths.flat_map(move |bandwidth| {
-                kernels.map(|kernel| Smoothing { kernel, bandwidth, ..Smoothing::default() })
+            let both = shares.flat_map(move |bandwidth| kernels.map(|kernel| (bandwidth, kernel)));
+            cross(both, pick(&[0.0], &[0.01, 0.1, 1.0])).map(|((bandwidth, kernel), ridge)| Smoothing {
+                bandwidth,
+                kernel,
+                ridge,
+                ..Smoothing::default()
             })
         };
         let directs = || {
-            let ridges = if many { [1e-2, 1e-1] } else { [1e-4, 1e-3] };
-            maps.iter().flat_map(move |&map| ridges.map(|ridge| Direct { map, ridge, ..Direct::default() }))
+            cross(maps.iter().copied(), pick(&[1e-3, 1e-4], &[0.01, 0.1, 1.0])).map(|(map, ridge)| Direct {
+                map,
+                ridge,
+                ..Direct::default()
+            })
         };
-        match name.parse()? {
-            Rival::Dm(_) => grid.extend(directs().map(Rival::Dm)),
-            Rival::Sdm(_) => grid.extend(
-                directs()
-                    .flat_map(|direct| [0.05, 0.1, 0.2, 0.3, 0.5].map(|std| Rival::Sdm(Stochastic { direct, std }))),
-            ),
-            Rival::Ks(_) => {
-                let centres = [Centre::None, Centre::Mean, Centre::Max];
-                grid.extend(smoothings().flat_map(|s| centres.map(|centre| Rival::Ks(Smoothing { centre, ..s }))));
+        Ok(match name.parse()? {
+            Rival::Dm(_) => directs().map(Rival::Dm).collect(),
+            Rival::Sdm(_) => {
+                let directs = directs().filter(|d| many || d.ridge == 1e-3);
+                cross(directs, &[0.05, 0.1, 0.2, 0.4])
+                    .map(|(direct, std)| Rival::Sdm(Stochastic { direct, std }))
+                    .collect()
             }
-            Rival::SnKs(_) => grid.extend(smoothings().map(Rival::SnKs)),
+            Rival::Ks(_) => {
+                let centres = [Centre::None, Centre::Mean];
+                smoothings().flat_map(|s| centres.map(|centre| Rival::Ks(Smoothing { centre, ..s }))).collect()
+            }
+            Rival::SnKs(_) => smoothings().map(Rival::SnKs).collect(),
             Rival::OLearning(_) => {
-                for map in [Linear, Nystrom] {
-                    for phi in [0.1, 0.2, 0.4, 0.8] {
-                        grid.extend([1e-4, 1e-2, 1.0].map(|lambda| Rival::OLearning(OLearning { map, phi, lambda })));
-                    }
-                }
+                let both = cross([Linear, Nystrom].into_iter(), &[0.2, 0.4, 0.8]);
+                cross(both, pick(&[1e-4, 1e-2], &[0.1, 1.0, 10.0]))
+                    .flat_map(|((map, phi), lambda)| {
+                        [0.0, 0.5].map(|floor| Rival::OLearning(OLearning { map, phi, lambda, floor }))
+                    })
+                    .collect()
             }
             Rival::Cats(default) => {
-                for depth in [3, 4, 5] {
-                    for bandwidth in [0.1, 0.2, 0.4, 0.8] {
-                        grid.push(Rival::Cats(Cats { depth, bandwidth, ..default }));
-                        grid.push(Rival::Cats(Cats { depth, bandwidth, centre: Centre::Mean, ..default }));
-                    }
-                }
+                let both = cross([3, 5].into_iter(), &[0.2, 0.4, 0.8]);
+                let trees = cross(both, pick(&[1e-4], &[0.01, 0.1, 1.0])).map(|((depth, bandwidth), ridge)| Cats {
+                    depth,
+                    bandwidth,
+                    ridge,
+                    ..default
+                });
+                trees.flat_map(|c| [c, Cats { centre: Centre::Mean, ..c }]).map(Rival::Cats).collect()
             }
             Rival::Demirer(_) => {
-                for &map in maps {
-                    for degree in [2, 3] {
-                        for choice in [Choice::Linear, Choice::Greedy] {
-                            let ridge = if many { 1e-1 } else { 1e-3 };
-                            grid.push(Rival::Demirer(Demirer { map, degree, choice, ridge }));
-                        }
-                    }
-                }
+                let degrees: &[usize] = if many { &[2] } else { &[2, 3] };
+                let shapes = maps.iter().flat_map(|&map| degrees.iter().map(move |&degree| (map, degree)));
+                let choices = shapes.flat_map(|s| [Choice::Linear, Choice::Greedy].map(|choice| (s, choice)));
+                cross(choices, pick(&[1e-3], &[0.1, 1.0, 10.0]))
+                    .map(|(((map, degree), choice), ridge)| Rival::Demirer(Demirer { map, degree, choice, ridge }))
+                    .collect()
             }
-        }
-        Ok(grid)
+        })
     }
+}
+
+/// All pairs.
+fn cross<A: Copy>(these: impl Iterator<Item = A>, those: &[f64]) -> impl Iterator<Item = (A, f64)> {
+    these.flat_map(move |a| those.iter().map(move |b| (a, *b)))
 }
 
 impl fmt::Display for Rival {

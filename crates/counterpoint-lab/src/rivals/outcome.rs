@@ -12,8 +12,9 @@
 //! whose coefficients have the norm of the kernel's space: the log's own kernel matrix would be rows x rows.
 
 use super::policy::{RivalPolicy, Rule};
-use super::rows::{Centre, Rows, descend, dot};
+use super::rows::{Rows, descend, dot};
 use counterpoint::features::ContextKind;
+use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::{Log, Result};
 use serde::{Deserialize, Serialize};
 
@@ -40,11 +41,14 @@ pub struct OLearning {
     pub phi: f64,
     /// Weight of |f|^2, intercept free.
     pub lambda: f64,
+    /// The level of the logged rewards that counts as 0, and all below with it, [0, 1). At 0, the worst reward, all rewards are kept as
+    /// in the method's paper; where a few are far below the rest, they make the others look alike.
+    pub floor: f64,
 }
 
 impl Default for OLearning {
     fn default() -> Self {
-        OLearning { map: ContextKind::Linear, phi: 0.3, lambda: 1e-3 }
+        OLearning { map: ContextKind::Linear, phi: 0.3, lambda: 1e-3, floor: 0.0 }
     }
 }
 
@@ -54,7 +58,10 @@ impl OLearning {
         let rows = Rows::new(log)?;
         let (mean, std) = rows.action_moments();
         let map = rows.map(self.map, seed)?;
-        let reward: Vec<f64> = rows.costs(Centre::Max).iter().map(|y| -y).collect();
+        let mut sorted = rows.y.clone();
+        sorted.sort_by(f64::total_cmp);
+        let worst = quantile_sorted(&sorted, 1.0 - self.floor);
+        let reward: Vec<f64> = rows.y.iter().map(|y| (worst - y).max(0.0)).collect();
         let unit = rows.mean(|i| reward[i]).max(f64::MIN_POSITIVE);
         let problem = Pull {
             psi: rows.features(&map),
@@ -187,8 +194,8 @@ mod tests {
     #[test]
     fn a_kernel_follows_what_a_line_cannot() {
         let best = |x: f64| 1.5 + (6.0 * x).sin();
-        let log = uniform_log(4000, |x, a| (a - best(x)).abs());
-        let fit = |map| OLearning { map, phi: 0.4, lambda: 1e-3 }.fit(&log, 0).expect("learned");
+        let log = uniform_log(1500, |x, a| (a - best(x)).abs());
+        let fit = |map| OLearning { map, phi: 0.4, lambda: 1e-3, floor: 0.0 }.fit(&log, 0).expect("learned");
         let (line, kernel) = (spread(&fit(ContextKind::Linear), best), spread(&fit(ContextKind::Nystrom), best));
         assert!(kernel < 0.15 && line > 0.3, "{kernel} {line}");
     }
@@ -198,7 +205,7 @@ mod tests {
         let log = uniform_log(300, |x, a| (a - 1.0 - x).abs());
         let rows = Rows::new(&log).expect("rows");
         let map = rows.map(ContextKind::Linear, 0).expect("map");
-        let pull = rows.costs(Centre::Max).iter().map(|y| -y / 300.0).collect();
+        let pull = rows.costs(crate::rivals::Centre::Max).iter().map(|y| -y / 300.0).collect();
         let problem = Pull { psi: rows.features(&map), a: rows.a.clone(), pull, phi: 0.3, lambda: 1e-3 };
         let mut w = vec![0.0, 0.5];
         let mut value = problem.objective(&w);
