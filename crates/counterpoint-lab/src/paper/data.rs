@@ -30,21 +30,32 @@ pub struct World {
     reward: fn(f64, f64) -> f64,
 }
 
-/// One of the three potentials: from the directory of the [`Ask`], or simulated with seed 1. Quick runs take a part of the rows.
+/// One of the three potentials: from the directory of the [`Ask`], or simulated with seed 1. Quick runs take a fifth of the rows.
 pub fn potential(ask: &Ask, kind: Potential) -> Result<World> {
     let step = ask.by_effort(QUICK_STEP, 1);
-    let table = match &ask.data {
-        Some(dir) => {
-            let name = match kind {
-                Potential::Moons => "noisymoons",
-                Potential::Circles => "noisycircles",
-                Potential::Anisotropic => "anisotropic",
-            };
-            let names = ["x0", "x1", "action", "reward", "propensity", "split", "potential"].map(String::from);
-            thinned(Table::read(dir.join(format!("{name}.parquet")), &names)?, step)
-        }
-        None => kind.simulate(ROWS / step, 1).table(),
+    match &ask.data {
+        Some(dir) => read_potential(dir, kind, step),
+        None => drawn_potential(kind, ROWS / step, 1),
+    }
+}
+
+/// A potential from a directory of the paper's files: every `step`-th row.
+pub fn read_potential(dir: &Path, kind: Potential, step: usize) -> Result<World> {
+    let name = match kind {
+        Potential::Moons => "noisymoons",
+        Potential::Circles => "noisycircles",
+        Potential::Anisotropic => "anisotropic",
     };
+    let names = ["x0", "x1", "action", "reward", "propensity", "split", "potential"].map(String::from);
+    of_table(thinned(Table::read(dir.join(format!("{name}.parquet")), &names)?, step))
+}
+
+/// A potential drawn anew.
+pub fn drawn_potential(kind: Potential, rows: usize, seed: u64) -> Result<World> {
+    of_table(kind.simulate(rows, seed).table())
+}
+
+fn of_table(table: Table) -> Result<World> {
     let hidden = table.numbers("potential")?;
     let log = table.into_log(&roles(2, Some("split".into())))?;
     World::new(log.into_parts(SplitRule::Column)?, &hidden, reward)

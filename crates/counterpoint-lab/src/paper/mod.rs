@@ -8,7 +8,7 @@ mod exhibit;
 mod table3;
 
 pub use ask::{Ask, Effort};
-pub use data::{World, potential, warfarin, warfarin_reward};
+pub use data::{World, drawn_potential, potential, read_potential, warfarin, warfarin_reward};
 pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
 pub use table3::table3;
 

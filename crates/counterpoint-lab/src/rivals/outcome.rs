@@ -194,10 +194,10 @@ mod tests {
     #[test]
     fn a_kernel_follows_what_a_line_cannot() {
         let best = |x: f64| 1.5 + (6.0 * x).sin();
-        let log = uniform_log(1500, |x, a| (a - best(x)).abs());
+        let log = uniform_log(2500, |x, a| (a - best(x)).abs());
         let fit = |map| OLearning { map, phi: 0.4, lambda: 1e-3, floor: 0.0 }.fit(&log, 0).expect("learned");
         let (line, kernel) = (spread(&fit(ContextKind::Linear), best), spread(&fit(ContextKind::Nystrom), best));
-        assert!(kernel < 0.15 && line > 0.3, "{kernel} {line}");
+        assert!(kernel < 0.2 && line > 0.3, "{kernel} {line}");
     }
 
     #[test]
