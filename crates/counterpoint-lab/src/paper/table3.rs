@@ -264,13 +264,12 @@ fn notes(ask: &Ask, results: &[Vec<Vec<Record>>]) -> Vec<String> {
              {JUDGE_STD} std of the logged actions."
         ),
         "The grids give the rivals what ours has: standardised contexts, centred costs, a ridge or a richer context map for the direct \
-         method and for Demirer's. That is why most of them do better here than in the paper.".into(),
-        "O-learning may take a Gaussian kernel and may count the worse half of the rewards as 0 (`floor`); the latter is ours and helps \
-         it everywhere. z in the claims treats the two values as independent, which on common contexts is cautious."
+         method and for Demirer's. The paper's are narrower.".into(),
+        "O-learning may take a Gaussian kernel and may count the worse half of the rewards as 0 (`floor`); the latter is ours. z in the claims treats the two values as independent, which on common contexts is cautious."
             .into(),
         "Rules of KS and SN-KS are linear in the contexts, as in their paper.".into(),
         "The gate of the paper looks at n_eff alone. Policies that leave the log's support for some contexts pass it with a mean weight \
-         below 1 and an estimate that is too good: on Warfarin that misleads the choice of several methods."
+         below 1 and an estimate that is too good."
             .into(),
     ];
     if ask.data.is_none() {
