@@ -264,7 +264,7 @@ fn notes(ask: &Ask, results: &[Vec<Vec<Record>>]) -> Vec<String> {
              {JUDGE_STD} std of the logged actions."
         ),
         "The grids give the rivals what ours has: standardised contexts, centred costs, a ridge or a richer context map for the direct \
-         method and for Demirer's. The paper's are narrower.".into(),
+         method and for Demirer's. The paper does not say what its grids held.".into(),
         "O-learning may take a Gaussian kernel and may count the worse half of the rewards as 0 (`floor`); the latter is ours. z in the claims treats the two values as independent, which on common contexts is cautious."
             .into(),
         "Rules of KS and SN-KS are linear in the contexts, as in their paper.".into(),
