@@ -27,6 +27,7 @@ mod oracle;
 pub mod paper;
 mod potentials;
 pub mod protocol;
+pub mod rivals;
 pub mod validity;
 
 pub use cocoa::{

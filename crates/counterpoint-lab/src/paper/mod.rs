@@ -3,10 +3,14 @@
 //! An experiment is a function from its surroundings ([`Ask`]) to what it shows ([`Exhibit`]). [`exhibits`] lists them all.
 
 mod ask;
+mod data;
 mod exhibit;
+mod table3;
 
 pub use ask::{Ask, Effort};
+pub use data::{World, drawn_potential, potential, read_potential, warfarin, warfarin_reward};
 pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
+pub use table3::table3;
 
 use counterpoint::Result;
 

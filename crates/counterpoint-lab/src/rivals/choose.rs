@@ -1,0 +1,70 @@
+//! The offline choice among settings, as in the paper: the best SNIPS on the valid rows among policies that pass the gate.
+
+use super::{Figures, Rival, RivalPolicy};
+use counterpoint::{Engine, Error, Log, Result};
+use serde::{Deserialize, Serialize};
+
+/// A policy is believed if n_eff / n is more than this.
+pub const EFFECTIVE_SHARE: f64 = 0.01;
+
+/// A deterministic rule is judged with normal noise of this std around it, in units of that of the logged actions:
+/// the density of a point cannot be weighed.
+pub const JUDGE_STD: f64 = 0.2;
+
+/// A fit and what the valid rows say of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Method and settings.
+    pub rival: Rival,
+    /// The policy as it was judged; see [`Rival::deployed`] for what goes to work.
+    pub policy: RivalPolicy,
+    /// The estimates; nothing where no valid row has a weight.
+    pub figures: Option<Figures>,
+}
+
+impl Figures {
+    /// Whether the estimate may be believed.
+    pub fn passes(&self) -> bool {
+        self.snips.is_finite() && self.effective > EFFECTIVE_SHARE * self.rows
+    }
+}
+
+/// What was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// The best that passes.
+    pub best: Judged,
+    /// All of them, in the order of the grid.
+    pub all: Vec<Judged>,
+}
+
+/// Fits one method on `train` and judges it on `valid`.
+pub fn judge(engine: &Engine, rival: &Rival, train: &Log, valid: &Log, seed: u64) -> Result<Judged> {
+    let mut policy = rival.fit(engine, train, seed)?;
+    if policy.noise.is_none() {
+        let unit = train.action_summaries().first().map_or(1.0, |a| a.std());
+        policy = policy.with_std(JUDGE_STD * unit);
+    }
+    let f = policy.estimate(engine, valid)?;
+    // without weights the ratios are 0/0, which no file could hold
+    let figures = [f.ips, f.snips, f.std_error, f.effective].iter().all(|v| v.is_finite()).then_some(f);
+    Ok(Judged { rival: *rival, policy, figures })
+}
+
+/// The smallest SNIPS cost among those that pass the gate; of equals the first.
+pub fn best<T>(all: &[T], figures: impl Fn(&T) -> Option<Figures>) -> Option<&T> {
+    let costs = all.iter().filter_map(|t| Some((t, figures(t).filter(Figures::passes)?.snips)));
+    costs.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(t, _)| t)
+}
+
+/// Fits every candidate on `train`, side by side, and keeps the best on `valid`. It is an error if none passes the gate.
+pub fn choose(engine: &Engine, grid: &[Rival], train: &Log, valid: &Log, seed: u64) -> Result<Chosen> {
+    let all: Result<Vec<Judged>> =
+        engine.map(grid, |rival| judge(&Engine::single(), rival, train, valid, seed)).into_iter().collect();
+    let all = all?;
+    match best(&all, |j| j.figures).cloned() {
+        Some(best) => Ok(Chosen { best, all }),
+        None => Err(Error::data(format!("none of the {} candidates has enough effective rows", grid.len()))
+            .hint("the log supports no policy of this grid: try wider noise")),
+    }
+}
