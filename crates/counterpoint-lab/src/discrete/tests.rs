@@ -178,13 +178,19 @@ fn quarters(n: usize) -> Log {
 
 #[test]
 fn the_best_bucket_is_found_by_every_estimator() {
-    let log = quarters(3000);
+    let log = quarters(2000);
     let logging =
         Logging::Known(counterpoint::Policy::constant(Family::Normal, &["x"], &["a"], &[2.0], &[1.0]).unwrap());
     // a hard clip falls silent at the cap: with shares of 1/4 and a cap of 3, where the probability is 3/4
     for estimator in everyone(3.0) {
-        let recipe =
-            DiscreteRecipe { buckets: 4, context_map: ContextKind::Linear, estimator, ..DiscreteRecipe::default() };
+        let recipe = DiscreteRecipe {
+            buckets: 4,
+            context_map: ContextKind::Linear,
+            estimator,
+            proximal_steps: 2,
+            max_iterations: 40,
+            ..DiscreteRecipe::default()
+        };
         let learned = learn_discrete(&Engine::single(), &log, &logging, &recipe).unwrap();
         for (x, best) in [(-0.5, 0), (0.5, 2)] {
             let p = learned.policy.probabilities(&[x]);

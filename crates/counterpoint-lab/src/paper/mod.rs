@@ -2,11 +2,19 @@
 //!
 //! An experiment is a function from its surroundings ([`Ask`]) to what it shows ([`Exhibit`]). [`exhibits`] lists them all.
 
+mod anchors;
 mod ask;
+mod bias;
 mod exhibit;
+mod parts;
+mod table6;
+mod table7;
 
+pub use anchors::anchors;
 pub use ask::{Ask, Effort};
 pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
+pub use table6::table6;
+pub use table7::table7;
 
 use counterpoint::Result;
 
