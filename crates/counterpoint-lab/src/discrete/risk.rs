@@ -55,7 +55,7 @@ impl<'a> SoftmaxRisk<'a> {
 
     /// The sums at `theta`, without gradients.
     pub fn sums(&self, theta: &[f64]) -> Sums {
-        let fold = RiskFold { theta, k: self.rows.k, estimator: &self.estimator, graded: Vec::new() };
+        let fold = RiskFold { theta, k: self.rows.k, estimator: &self.estimator, graded: Vec::new(), entropy: true };
         self.engine.ask(&fold, &self.rows.strips).sums
     }
 }
@@ -68,7 +68,8 @@ impl Objective for SoftmaxRisk<'_> {
     fn eval(&mut self, theta: &[f64], grad: &mut [f64]) -> Result<f64> {
         let flags = self.target.graded(self.estimator.needs_model(), true);
         let graded: Vec<usize> = (0..flags.len()).filter(|&r| flags[r]).collect();
-        let fold = RiskFold { theta, k: self.rows.k, estimator: &self.estimator, graded };
+        let entropy = self.target.entropy > 0.0;
+        let fold = RiskFold { theta, k: self.rows.k, estimator: &self.estimator, graded, entropy };
         self.engine.fold(&fold, &self.rows.strips, &mut self.slots);
         let Partial { sums, grads } = &self.slots[0];
         let weights = self.target.weights(sums);
@@ -90,6 +91,8 @@ struct RiskFold<'a> {
     k: usize,
     estimator: &'a Estimator,
     graded: Vec<usize>,
+    /// Whether entropies are asked for: they cost a logarithm a bucket.
+    entropy: bool,
 }
 
 /// One row: t, v, g and the entropy, and their slopes in the logits.
@@ -119,7 +122,7 @@ impl Terms {
             Form::Model => 0.0,
         };
         self.value = [v * residual, v, 0.0, 0.0];
-        let [t, w, g, h] = &mut self.slope;
+        let [t, w, g, _] = &mut self.slope;
         for j in 0..k {
             w[j] = -dv * p[j];
         }
@@ -152,10 +155,16 @@ impl Terms {
                 }
             }
         }
+    }
+
+    /// The entropy at the probabilities of the last row filled.
+    fn fill_entropy(&mut self) {
+        let (p, h) = (&self.p, &mut self.slope[3]);
         // x ln x is 0 at 0
-        self.value[3] = -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
-        for j in 0..k {
-            h[j] = if p[j] > 0.0 { -p[j] * (p[j].ln() + self.value[3]) } else { 0.0 };
+        let entropy = -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
+        self.value[3] = entropy;
+        for j in 0..p.len() {
+            h[j] = if p[j] > 0.0 { -p[j] * (p[j].ln() + entropy) } else { 0.0 };
         }
     }
 
@@ -177,6 +186,23 @@ impl Terms {
     }
 }
 
+fn add_row(s: &mut Sums, [t, v, g, h]: [f64; 4], y: f64, omega: f64) {
+    s.n += omega;
+    s.t += omega * t;
+    s.v += omega * v;
+    s.g += omega * g;
+    s.tt += omega * t * t;
+    s.tv += omega * t * v;
+    s.vv += omega * v * v;
+    s.gg += omega * g * g;
+    s.tg += omega * t * g;
+    s.vg += omega * v * g;
+    s.y += omega * y;
+    s.yy += omega * y * y;
+    s.ty += omega * t * y;
+    s.h += omega * h;
+}
+
 impl Fold<Strip> for RiskFold<'_> {
     type Partial = Partial;
 
@@ -187,28 +213,14 @@ impl Fold<Strip> for RiskFold<'_> {
     fn add(&self, strip: &Strip, into: &mut Partial) {
         let mut row = Terms::new(self.k);
         let mut slope = vec![0.0; self.k];
+        let mut sums = Sums::default();
         for i in 0..strip.rows() {
             row.fill(self.estimator, self.theta, strip, i);
-            let (omega, y) = (strip.omega[i], strip.y[i]);
-            let [t, v, g, h] = row.value;
-            let one = Sums {
-                n: omega,
-                t: omega * t,
-                v: omega * v,
-                g: omega * g,
-                tt: omega * t * t,
-                tv: omega * t * v,
-                vv: omega * v * v,
-                gg: omega * g * g,
-                tg: omega * t * g,
-                vg: omega * v * g,
-                y: omega * y,
-                yy: omega * y * y,
-                ty: omega * t * y,
-                h: omega * h,
-                scale: 0.0,
-            };
-            into.sums.merge(&one);
+            if self.entropy {
+                row.fill_entropy();
+            }
+            let omega = strip.omega[i];
+            add_row(&mut sums, row.value, strip.y[i], omega);
             for (&r, grad) in self.graded.iter().zip(into.grads.chunks_exact_mut(self.theta.len())) {
                 slope.fill(0.0);
                 for (c, d) in row.chain(r).iter().zip(&row.slope).filter(|(c, _)| **c != 0.0) {
@@ -219,6 +231,7 @@ impl Fold<Strip> for RiskFold<'_> {
                 }
             }
         }
+        into.sums.merge(&sums);
     }
 
     fn merge(&self, other: &Partial, into: &mut Partial) {

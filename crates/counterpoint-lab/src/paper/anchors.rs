@@ -25,18 +25,18 @@ const STDS: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
 const SOFT: [f64; 4] = [0.01, 0.03, 0.1, 0.3];
 
 fn clp(ask: &Ask, m: usize) -> Vec<Job> {
-    let (starts, proximal_steps) = ask.by_effort((1, 3), (2, 10));
-    let recipe =
-        |context_map, cap| Recipe { context_map, cap, anchors: m, starts, proximal_steps, ..Recipe::default() };
+    let (starts, proximal_steps, max_iterations) = ask.by_effort((1, 3, 100), (2, 10, 200));
+    let plain = Recipe { anchors: m, starts, proximal_steps, max_iterations, ..Recipe::default() };
+    let recipe = |context_map, cap| Recipe { context_map, cap, ..plain.clone() };
     let jobs = match ask.quick() {
-        true => vec![recipe(ContextKind::Cubic, 21.0)],
-        false => MAPS.iter().flat_map(|&map| [13.0, 21.0].map(|cap| recipe(map, cap))).collect(),
+        true => vec![recipe(ContextKind::Cubic, 15.0)],
+        false => vec![recipe(MAPS[0], 15.0), recipe(MAPS[1], 15.0)],
     };
     jobs.into_iter().map(|r| Job::Continuous(Box::new(r))).collect()
 }
 
 fn buckets(ask: &Ask, m: usize) -> Vec<Job> {
-    let (proximal_steps, max_iterations) = ask.by_effort((2, 40), (10, 100));
+    let (proximal_steps, max_iterations) = ask.by_effort((1, 40), (3, 100));
     let plain = DiscreteRecipe {
         buckets: m,
         estimator: Estimator::IPS,

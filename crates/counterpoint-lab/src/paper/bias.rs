@@ -17,8 +17,9 @@ use std::ops::ControlFlow;
 
 const WORLD: Potential = Potential::Moons;
 
-/// Stds of the policies, from near the log to far from it.
-const STDS: [f64; 3] = [0.8, 0.4, 0.15];
+/// Stds of the policies, from near the log to far from it. (A wider normal around an action of 1 would act below 0, where the log
+/// never was and no weight can speak of it.)
+const STDS: [f64; 3] = [0.35, 0.2, 0.1];
 
 /// Rows an estimate sees, and as many for the model.
 const ROWS: usize = 1000;

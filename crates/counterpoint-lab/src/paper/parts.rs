@@ -226,7 +226,8 @@ pub(super) fn compared(says: &str, pairs: &[(String, &[f64], &[f64])]) -> Claim 
         let (mean, error) = mean_and_error(&difference);
         let z = if error > 0.0 { mean / error } else { 0.0 };
         let p = Family::Normal.cdf(-z, 0.0, 1.0).value;
-        measured.push(format!("{name} {mean:+.4} (z = {z:.1}, p = {p:.2e})"));
+        let p = if p < 0.001 { "< 0.001".to_string() } else { format!("= {p:.3}") };
+        measured.push(format!("{name} {mean:+.4} (z = {z:.1}, p {p})"));
         scores.push(z);
     }
     let holds = match () {
@@ -241,3 +242,45 @@ pub(super) fn compared(says: &str, pairs: &[(String, &[f64], &[f64])]) -> Claim 
 
 /// The two context maps every method may choose from.
 pub(super) const MAPS: [ContextKind; 2] = [ContextKind::Quadratic, ContextKind::Cubic];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(cost: f64, share: f64) -> Fit {
+        let policy = Policy::constant(Family::Normal, &[], &["a"], &[cost], &[1.0]).unwrap();
+        Fit { found: Found::Continuous(policy), cost, share }
+    }
+
+    #[test]
+    fn the_best_that_passes_the_gate_is_chosen() {
+        let fits = [fit(-0.7, 0.2), fit(-0.9, 0.01), fit(-0.8, 0.011), fit(f64::NAN, 0.5)];
+        assert_eq!(choose(&fits).unwrap().cost, -0.8);
+        assert!(choose(&fits[1..2]).is_none());
+    }
+
+    #[test]
+    fn comparisons_by_hand() {
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0], [0.0, 1.5, 2.0, 2.5]);
+        // differences 1, 0.5, 1, 1.5: mean 1, standard error sqrt(1/6) / 2
+        let claim = compared("a is better", &[("here".into(), &a, &b)]);
+        assert_eq!(claim.holds, Some(true));
+        assert!(claim.measured.contains("+1.0000 (z = 4.9, p < 0.001)"), "{}", claim.measured);
+        assert_eq!(compared("", &[("".into(), &b, &a)]).holds, Some(false));
+        assert_eq!(compared("", &[("".into(), &a, &a)]).holds, None);
+    }
+
+    #[test]
+    fn buckets_earn_the_mean_over_their_centres() {
+        let world = draw(Potential::Moons).unwrap();
+        let recipe = DiscreteRecipe { buckets: 3, proximal_steps: 0, max_iterations: 3, ..DiscreteRecipe::default() };
+        let ask = Ask::new(super::super::Effort::Quick, None, Engine::single());
+        let fit = Job::Discrete(Box::new(recipe)).fit(&ask, &world).unwrap();
+        let Found::Discrete(policy) = &fit.found else { panic!("a policy over buckets") };
+        let (exact, error) = mean_and_error(&world.rewards(&fit.found));
+        let n = world.potential.len();
+        let one = |i: usize| reward(policy.sample(&[world.x[0][i], world.x[1][i]], 3, i as u64).0, world.potential[i]);
+        let drawn: f64 = (0..n).map(one).sum::<f64>() / n as f64;
+        assert!((exact - drawn).abs() < 5.0 * error, "{exact} {drawn}");
+    }
+}

@@ -34,9 +34,9 @@ const METHODS: [Method; 5] = [
     },
 ];
 
-/// A variance penalty and a std that cannot vanish: raw weights have no other brake.
+/// With and without a std that cannot vanish: raw weights have no other brake.
 fn doubly_robust(ask: &Ask, estimator: EstimatorName) -> Vec<Job> {
-    let recipe = |std_floor| Recipe { estimator, std_floor, start_noise: 0.1, ..Recipe::default() };
+    let recipe = |std_floor| Recipe { estimator, std_floor, ..Recipe::default() };
     continuous(ask, &[recipe(0.01), recipe(0.2)])
 }
 
