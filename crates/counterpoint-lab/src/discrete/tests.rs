@@ -3,6 +3,7 @@ use crate::{Potential, Split, logging_policy};
 use counterpoint::estimate::{LossModel, Target};
 use counterpoint::features::{ContextKind, ContextMap, Scaler};
 use counterpoint::optim::Objective;
+use counterpoint::policy::{Link, Mean};
 use counterpoint::{Engine, Estimator, Family, Form, Log, Normalise, SplitRule, Weight};
 
 /// Moons with a policy that is neither the log's nor degenerate.
@@ -151,28 +152,56 @@ fn draws_follow_the_probabilities() {
     p.iter().zip(seen).for_each(|(p, s)| assert!((p - s).abs() < 5.0 * (p / 20_000.0).sqrt() + 1e-4, "{p} {s}"));
 }
 
+/// Number i of a low-discrepancy sequence in (0, 1).
+fn unit(i: usize, step: f64) -> f64 {
+    ((i + 1) as f64 * step).fract()
+}
+
+/// The action of N(2, 1) at this level, bisected.
+fn at_level(level: f64) -> f64 {
+    let (mut low, mut high) = (-6.0, 10.0);
+    for _ in 0..50 {
+        let middle: f64 = 0.5 * (low + high);
+        if Family::Normal.cdf(middle, 2.0, 1.0).value < level { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[test]
+fn learned_shares_follow_the_context() {
+    let n = 4000;
+    let x: Vec<f64> = (0..n).map(|i| 2.0 * unit(i, 0.754_877_666) - 1.0).collect();
+    let a: Vec<f64> = (0..n).map(|i| at_level(unit(i, 0.569_840_291)) + x[i]).collect();
+    let mut logged = counterpoint::Policy::constant(Family::Normal, &["x"], &["a"], &[2.0], &[1.0]).unwrap();
+    logged.mean = Mean::Linear { map: ContextMap::Linear, link: Link::Identity };
+    logged.theta = vec![1.0, 2.0, 0.0];
+    logged.check().unwrap();
+    let p = (0..n).map(|i| logged.log_density(&[x[i]], &[a[i]]).exp()).collect();
+    let buckets = Buckets::quantile(&a, 4).unwrap();
+    let log = Log::builder().context("x", x).action("a", a).cost("y", vec![0.0; n]).propensity("p", p).build().unwrap();
+    let learned =
+        Logging::learn(&Engine::single(), &log, &buckets, &Scaler::identity(1), &ContextMap::Quadratic).unwrap();
+    let known = Logging::Known(logged);
+    for x in [-0.7, 0.0, 0.7] {
+        let q = known.shares(&buckets).unwrap().at(&[x]).unwrap();
+        let s = learned.shares(&buckets).unwrap().at(&[x]).unwrap();
+        // N(2 + x, 1) up to the first edge, by hand
+        let first = Family::Normal.cdf(buckets.edges()[1] - x, 2.0, 1.0).value;
+        assert!((q[0] - first).abs() < 1e-12 && (q.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        q.iter().zip(&s).for_each(|(q, s)| assert!((q - s).abs() < 0.02, "{x}: {q} {s}"));
+    }
+}
+
 /// Contexts in (-1, 1), actions N(2, 1); the third of four quarters costs least where x > 0, the first elsewhere.
 fn quarters(n: usize) -> Log {
-    let u = |i: usize, step: f64| (i as f64 * step).fract();
-    let logged = Family::Normal;
-    let x: Vec<f64> = (0..n).map(|i| 2.0 * u(i + 1, 0.754_877_666) - 1.0).collect();
-    // by the inverse of the CDF, bisected
-    let a: Vec<f64> = (0..n)
-        .map(|i| {
-            let (level, mut low, mut high) = (u(i + 1, 0.569_840_291), -6.0, 10.0);
-            for _ in 0..50 {
-                let middle: f64 = 0.5 * (low + high);
-                if logged.cdf(middle, 2.0, 1.0).value < level { low = middle } else { high = middle }
-            }
-            low
-        })
-        .collect();
+    let x: Vec<f64> = (0..n).map(|i| 2.0 * unit(i, 0.754_877_666) - 1.0).collect();
+    let a: Vec<f64> = (0..n).map(|i| at_level(unit(i, 0.569_840_291))).collect();
     let cost = |x: f64, a: f64| {
         let quarter = [1.325_510, 2.0, 2.674_490].iter().filter(|e| a >= **e).count();
         if quarter == if x > 0.0 { 2 } else { 0 } { -1.0 } else { -0.2 }
     };
     let y = x.iter().zip(&a).map(|(x, a)| cost(*x, *a)).collect();
-    let p = a.iter().map(|a| logged.log_density(*a, 2.0, 1.0).value.exp()).collect();
+    let p = a.iter().map(|a| Family::Normal.log_density(*a, 2.0, 1.0).value.exp()).collect();
     Log::builder().context("x", x).action("a", a).cost("y", y).propensity("p", p).build().unwrap()
 }
 

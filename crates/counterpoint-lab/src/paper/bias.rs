@@ -10,7 +10,7 @@ use crate::{Potential, Simulated, Split};
 use counterpoint::estimate::{LossModel, ModelTerm};
 use counterpoint::features::{ActionMap, Anchors, ContextMap, Scale, Scaler};
 use counterpoint::folds::{Design, LossOptions, Precision, Question, Risk, fit_loss_model};
-use counterpoint::policy::{Mean, Std};
+use counterpoint::policy::Std;
 use counterpoint::{Engine, Estimator, Log, Policy, Recipe, Result, SplitRule, learn};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
@@ -144,7 +144,6 @@ fn estimate(log: &Log, policy: &Policy, estimator: Estimator, model: &LossModel,
 
 /// The value of a policy on the test contexts of a log.
 fn truth(log: &Simulated, policy: &Policy, curves: &[Curve; 2]) -> f64 {
-    debug_assert!(matches!(policy.mean, Mean::Clp(_)));
     let (mut scorer, std) = (policy.scorer(), policy.std()[0]);
     let mut mean = [0.0];
     let rows = log.rows(Split::Test);

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     fn fit(cost: f64, share: f64) -> Fit {
-        let policy = Policy::constant(Family::Normal, &[], &["a"], &[cost], &[1.0]).unwrap();
+        let policy = Policy::constant(Family::Normal, &[], &["a"], &[0.0], &[1.0]).unwrap();
         Fit { found: Found::Continuous(policy), cost, share }
     }
 
