@@ -184,6 +184,7 @@ impl Curve {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Effort;
     use super::*;
 
     #[test]
@@ -201,15 +202,32 @@ mod tests {
         assert!((curve.under_normal(1.1, 0.8) - fine).abs() < 1e-4);
     }
 
-    #[test]
-    fn weights_are_unbiased_and_the_model_helps() {
-        let ask = Ask::new(super::super::Effort::Quick, None, Engine::single());
+    /// Biases in standard errors, by row of the table.
+    fn biases(effort: Effort) -> Vec<(String, f64)> {
+        let ask = Ask::new(effort, None, Engine::single());
         let (table, _) = table(&ask).unwrap();
-        for row in table.rows {
-            let (Cell::Text(name), Cell::Value(bias)) = (&row[0], &row[2]) else { panic!("{row:?}") };
-            if !name.contains("CDF") {
-                assert!(bias.ours.abs() < 5.0 * bias.error.unwrap() + 0.01, "{name}: {bias:?}");
-            }
+        let bias = |row: &Vec<Cell>| match (&row[0], &row[2]) {
+            (Cell::Text(name), Cell::Value(b)) => (name.clone(), b.ours / b.error.unwrap()),
+            _ => panic!("{row:?}"),
+        };
+        table.rows.iter().map(bias).collect()
+    }
+
+    #[test]
+    fn only_cdf_differences_are_biased() {
+        for (name, z) in biases(Effort::Quick) {
+            assert!(name.contains("CDF") || z.abs() < 4.0, "{name}: {z}");
         }
+    }
+
+    #[test]
+    #[ignore = "200 logs"]
+    fn only_cdf_differences_are_biased_over_many_logs() {
+        let all = biases(Effort::Full);
+        for (name, z) in &all {
+            // the small bias of SNIPS, of order 1 / n_eff, is visible over many logs
+            assert!(name.contains("CDF") || name.contains("SNIPS") || z.abs() < 4.0, "{name}: {z} of {all:?}");
+        }
+        assert!(all.iter().any(|(name, z)| name.contains("CDF") && z.abs() > 10.0), "{all:?}");
     }
 }
