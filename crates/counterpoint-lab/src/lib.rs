@@ -21,6 +21,7 @@
 //! This crate makes no promise of stability: it changes when an experiment does.
 
 mod cocoa;
+pub mod discrete;
 mod logging;
 mod online;
 mod oracle;

@@ -1,0 +1,96 @@
+//! Buckets: the action range, cut at quantiles of the logged actions.
+
+use counterpoint::features::anchors::quantile_sorted;
+use counterpoint::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Neighbouring intervals that cover the logged actions; each holds at least one of them.
+///
+/// Bucket k is [edge k, edge k+1), the last one closed. For weights the outer buckets are open, so that every action has
+/// a bucket and the shares of the logging policy add up to one; as a density they end at the smallest and largest logged action.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Buckets {
+    /// K + 1 ascending edges.
+    edges: Vec<f64>,
+    /// The median of the logged actions of each bucket.
+    centres: Vec<f64>,
+}
+
+impl Buckets {
+    /// At most `k` buckets with equally many logged actions. Repeated actions can make quantiles coincide; then there are fewer.
+    ///
+    /// ```
+    /// use counterpoint_lab::discrete::Buckets;
+    /// let b = Buckets::quantile(&[1.0, 2.0, 3.0, 4.0, 6.0, 9.0], 2)?;
+    /// assert_eq!((b.len(), b.edges()), (2, &[1.0, 3.5, 9.0][..]));
+    /// assert_eq!((b.index(3.4), b.index(3.5), b.index(100.0)), (0, 1, 1));
+    /// assert_eq!((b.centre(0), b.centre(1)), (2.0, 6.0));
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    pub fn quantile(actions: &[f64], k: usize) -> Result<Self> {
+        if k < 2 {
+            return Err(Error::recipe("buckets", format!("{k} bucket leaves nothing to choose (at least 2)")));
+        }
+        let mut sorted = actions.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (Some(&low), Some(&high)) = (sorted.first(), sorted.last()) else {
+            return Err(Error::data("there are no actions to cut into buckets"));
+        };
+        let below = |edge: f64| sorted.partition_point(|a| *a < edge);
+        let (mut edges, mut starts) = (vec![low], vec![0]);
+        for j in 1..k {
+            let edge = quantile_sorted(&sorted, j as f64 / k as f64);
+            if edge < high && below(edge) > starts[starts.len() - 1] {
+                edges.push(edge);
+                starts.push(below(edge));
+            }
+        }
+        if edges.len() < 2 {
+            return Err(Error::data("the logged actions fall into a single bucket"));
+        }
+        edges.push(high);
+        starts.push(sorted.len());
+        let centres = starts.windows(2).map(|s| quantile_sorted(&sorted[s[0]..s[1]], 0.5)).collect();
+        Ok(Buckets { edges, centres })
+    }
+
+    /// Number of buckets K.
+    pub fn len(&self) -> usize {
+        self.centres.len()
+    }
+
+    /// Never: there are at least two.
+    pub fn is_empty(&self) -> bool {
+        self.centres.is_empty()
+    }
+
+    /// The edges, ascending.
+    pub fn edges(&self) -> &[f64] {
+        &self.edges
+    }
+
+    /// The bucket of an action; actions beyond the edges belong to the outer buckets.
+    pub fn index(&self, action: f64) -> usize {
+        self.edges[1..self.len()].partition_point(|edge| *edge <= action)
+    }
+
+    /// What is done when bucket k is drawn: the median of its logged actions.
+    pub fn centre(&self, k: usize) -> f64 {
+        self.centres[k]
+    }
+
+    /// All centres, ascending.
+    pub fn centres(&self) -> &[f64] {
+        &self.centres
+    }
+
+    /// The length of bucket k.
+    pub fn width(&self, k: usize) -> f64 {
+        self.edges[k + 1] - self.edges[k]
+    }
+
+    /// Whether a logged action could have been there.
+    pub fn covers(&self, action: f64) -> bool {
+        self.edges[0] <= action && action <= self.edges[self.len()]
+    }
+}
