@@ -15,7 +15,7 @@ const METHODS: [(&str, EstimatorName); 2] =
 
 /// Figures 9: logged actions, and actions sampled by the direct method and by the counterfactual policy.
 pub fn chess(ask: &Ask) -> Result<Exhibit> {
-    let (rows, seeds) = ask.by_effort((2_000, 6), (5_000, 30));
+    let (rows, seeds) = ask.by_effort((1_000, 6), (5_000, 30));
     let runs: Vec<Vec<(Policy, f64)>> = (0..seeds)
         .into_par_iter()
         .map(|seed| {
@@ -65,9 +65,9 @@ fn fit(rows: usize, seed: u64, estimator: EstimatorName) -> Result<(Policy, f64)
     let recipe = Recipe {
         estimator,
         context_map: ContextKind::Nystrom,
-        centres: 12,
+        centres: 8,
         anchors: 5,
-        starts: 3,
+        starts: 2,
         seed,
         ..Recipe::default()
     };

@@ -71,7 +71,8 @@ pub(super) fn pool(ask: &Ask, variants: &[Variant]) -> Result<Vec<Vec<Fitted>>> 
         .par_iter()
         .map(|(set, index, seed)| {
             let fit = |v: &Variant| {
-                let key = format!("pool {} recipe {index} of {} seed {seed} {v:?}", set.kind, recipes.len());
+                let key =
+                    format!("pool {} ({}) recipe {index} of {} seed {seed} {v:?}", set.kind, set.source, recipes.len());
                 ask.once(&key, || fit(set, &vary(&recipes[*index], *seed, *v)))
             };
             variants.iter().map(fit).collect()

@@ -2,7 +2,7 @@
 
 use super::draw::{curve, histogram, picture};
 use super::pool::{Fitted, Variant, pool};
-use super::statistics::mean;
+use super::statistics::{Paired, mean};
 use super::{Ask, Axis, Cell, Claim, Exhibit, Mark, Series, Table};
 use crate::Potential;
 use crate::protocol::{Judged, Setup, Z, judge};
@@ -10,7 +10,7 @@ use counterpoint::Result;
 
 /// Policies and rows of a part in the experiment.
 fn size(ask: &Ask) -> (usize, usize) {
-    ask.by_effort((300, 4_000), (2_000, 10_000))
+    ask.by_effort((500, 1_000), (2_000, 2_000))
 }
 
 const SETUPS: [(Setup, &str, &str); 2] = [
@@ -39,11 +39,11 @@ pub fn lower_bound(ask: &Ask) -> Result<Exhibit> {
         for (estimator, gaps) in names.iter().zip(&gaps) {
             table.push(row(&format!("{title}, {estimator}"), gaps));
         }
-        let [ips, snips] = [mean(&gaps[0]), mean(&gaps[1])];
+        let more = Paired::new(&gaps[0].iter().zip(&gaps[1]).map(|(ips, snips)| ips - snips).collect::<Vec<_>>());
         claims.push(Claim {
             says: format!("IPS promises less than SNIPS for {title}: its lower bound lies farther under the truth."),
-            holds: Some(ips > snips),
-            measured: format!("mean gap {ips:.4} with IPS, {snips:.4} with SNIPS, {} policies", judged.len()),
+            holds: more.larger(),
+            measured: format!("gap with IPS minus gap with SNIPS: {more}"),
         });
     }
     let fitted: Vec<Fitted> = pool(ask, &[Variant::Soft])?.concat().into_iter().filter(|f| f.share > 0.01).collect();
@@ -136,7 +136,7 @@ pub fn threshold(ask: &Ask) -> Result<Exhibit> {
         }],
         pictures,
         claims,
-        ..Exhibit::default()
+        notes: vec!["The paper's means, noises and number of rows are not printed, so the setups are ours: how often significance alone errs depends on them.".into()],
     })
 }
 

@@ -14,6 +14,8 @@ const QUICK: usize = 3_000;
 pub(super) struct Set {
     /// Which.
     pub kind: Potential,
+    /// Where it is from, for names of remembered work.
+    pub source: &'static str,
     /// Train, valid and test.
     pub parts: Parts,
     /// The test contexts.
@@ -40,6 +42,7 @@ fn one(ask: &Ask, kind: Potential) -> Result<Set> {
         let test = drawn.rows(Split::Test);
         return Ok(Set {
             kind,
+            source: "drawn",
             parts: drawn.log()?.into_parts(SplitRule::Column)?,
             x: [0, 1].map(|k| drawn.x[k][test.clone()].to_vec()),
             potential: drawn.potential[test].to_vec(),
@@ -74,5 +77,5 @@ fn one(ask: &Ask, kind: Potential) -> Result<Set> {
         .propensity("propensity", numbers("propensity")?)
         .parts(split)
         .build()?;
-    Ok(Set { kind, parts: log.into_parts(SplitRule::Column)?, x, potential })
+    Ok(Set { kind, source: "read", parts: log.into_parts(SplitRule::Column)?, x, potential })
 }
