@@ -13,9 +13,9 @@ use std::ops::ControlFlow;
 const METHODS: [(&str, EstimatorName); 2] =
     [("direct method", EstimatorName::Direct), ("soft-clipped IPS", EstimatorName::SoftClipped)];
 
-/// Figures 9: logged actions, and actions sampled by the direct method and by the counterfactual policy.
+/// Figures 8 and 9: logged actions, and actions sampled by the direct method and by the counterfactual policy.
 pub fn chess(ask: &Ask) -> Result<Exhibit> {
-    let (rows, seeds) = ask.by_effort((1_000, 6), (5_000, 30));
+    let (rows, seeds) = ask.by_effort((2_000, 8), (5_000, 30));
     let runs: Vec<Vec<(Policy, f64)>> = (0..seeds)
         .into_par_iter()
         .map(|seed| {

@@ -1,13 +1,13 @@
 //! Soft against hard clipping: the same recipe, starting point and cap.
 
 use super::draw::{scatter, series};
-use super::pool::{Fitted, Variant, about, pool};
+use super::pool::{DEPENDENCE, Fitted, Variant, about, pool};
 use super::statistics::Paired;
 use super::{Ask, Claim, Exhibit, Mark};
 use crate::Potential;
 use counterpoint::Result;
 
-/// Figure 4 and the right column of Figure 17: test rewards with soft and with hard clipping.
+/// Figure 5 and the right column of Figure 20: test rewards with soft and with hard clipping.
 pub fn clipping(ask: &Ask) -> Result<Exhibit> {
     let pairs = pool(ask, &[Variant::Hard, Variant::Soft])?;
     let of = |kind: Potential| pairs.iter().filter(move |p| p[0].set == kind);
@@ -30,6 +30,7 @@ pub fn clipping(ask: &Ask) -> Result<Exhibit> {
         about: format!("Policies learned with hard and with soft clipping, all else equal: {}", about(ask)),
         pictures: pictures.to_vec(),
         claims,
+        notes: vec![DEPENDENCE.into()],
         ..Exhibit::default()
     })
 }

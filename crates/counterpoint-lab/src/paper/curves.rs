@@ -9,7 +9,7 @@ use counterpoint::{Result, Weight};
 /// Caps whose curves are drawn.
 const CAPS: [f64; 3] = [2.0, 5.0, 10.0];
 
-/// Figure 3: the soft-clipped weight against the weight.
+/// Figure 2: the soft-clipped weight against the weight.
 pub fn soft_clipping(_: &Ask) -> Result<Exhibit> {
     let value = |weight: Weight, w: f64| weight.apply(w.ln()).0;
     let range = [0.01, 30.0];
@@ -58,7 +58,7 @@ pub fn soft_clipping(_: &Ask) -> Result<Exhibit> {
     })
 }
 
-/// Figure 7: the synthetic reward, and the reward of CoCoA (here of its twin) by buckets of the bid.
+/// Figure 17: the synthetic reward, and the reward of CoCoA (here of its twin) by buckets of the bid.
 pub fn reward_shape(ask: &Ask) -> Result<Exhibit> {
     let synthetic = [3.0, 1.0, 0.1].map(|p| curve(&format!("potential {p}"), [0.0, 6.0], |a| reward(a, p))).to_vec();
     let log = Cocoa::simulate(ask.by_effort(100_000, 2_000_000), 1);
@@ -100,7 +100,7 @@ pub fn reward_shape(ask: &Ask) -> Result<Exhibit> {
     })
 }
 
-/// Figure 8: the contexts of the three sets by potential.
+/// Figure 18: the contexts of the three sets by potential.
 pub fn contexts(ask: &Ask) -> Result<Exhibit> {
     let shown = ask.by_effort(400, 1500);
     let mut pictures = Vec::new();

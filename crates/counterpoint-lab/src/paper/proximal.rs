@@ -1,7 +1,7 @@
 //! The proximal point method against plain L-BFGS: the same recipe and starting point.
 
 use super::draw::{histogram, picture, scatter, series};
-use super::pool::{Fitted, Variant, about, pool};
+use super::pool::{DEPENDENCE, Fitted, Variant, about, pool};
 use super::statistics::{Paired, bootstrap_mean, mean};
 use super::{Ask, Axis, Cell, Claim, Exhibit, Mark, Table};
 use crate::Potential;
@@ -10,11 +10,11 @@ use counterpoint::Result;
 /// What ten proximal steps cost in the paper, as a multiple of none.
 const PAPER_COST: f64 = 3.0;
 
-/// Figure 5 and the left and middle columns of Figure 17: training objective, test reward and cost.
+/// Figure 6 and the left and middle columns of Figure 20: training objective, test reward and cost.
 pub fn proximal(ask: &Ask) -> Result<Exhibit> {
     let pairs = pool(ask, &[Variant::Plain, Variant::Soft])?;
     let of = |kind: Potential| pairs.iter().filter(move |p| p[0].set == kind);
-    let gains: Vec<f64> = pairs.iter().map(objective).collect();
+    let gains: Vec<f64> = pairs.iter().map(|p| objective(p)).collect();
     let reach = gains.iter().fold(1e-6f64, |m, g| m.max(g.abs())).min(0.2);
     let mut pictures = vec![picture(
         "objective",
@@ -28,12 +28,12 @@ pub fn proximal(ask: &Ask) -> Result<Exhibit> {
         let dots = vec![series("", Mark::Dots, points)];
         scatter(kind.name(), &format!("Test reward on {kind}"), ["plain", "proximal"], dots)
     }));
-    let ratios: Vec<f64> = pairs.iter().map(ratio).collect();
+    let ratios: Vec<f64> = pairs.iter().map(|p| ratio(p)).collect();
     let total = |k: usize| pairs.iter().map(|p| p[k].evaluations as f64).sum::<f64>();
     let (low, high) = bootstrap_mean(&ratios, 1);
     let mut claims = vec![
         claim("The proximal point method ends at a better training objective.", &gains),
-        claim("It ends at a better test reward.", &pairs.iter().map(reward).collect::<Vec<_>>()),
+        claim("It ends at a better test reward.", &pairs.iter().map(|p| reward(p)).collect::<Vec<_>>()),
         Claim {
             says: "It costs about three times as much.".into(),
             holds: Some((2.0..=4.5).contains(&(total(1) / total(0)))),
@@ -44,12 +44,11 @@ pub fn proximal(ask: &Ask) -> Result<Exhibit> {
             ),
         },
     ];
-    claims.extend(
-        Potential::ALL
-            .map(|kind| claim(&format!("Better test reward on {kind}."), &of(kind).map(reward).collect::<Vec<_>>())),
-    );
+    claims.extend(Potential::ALL.map(|kind| {
+        claim(&format!("Better test reward on {kind}."), &of(kind).map(|p| reward(p)).collect::<Vec<_>>())
+    }));
     let row = |kind: Potential| -> Vec<Cell> {
-        let average = |f: &dyn Fn(&Vec<Fitted>) -> f64| Cell::from(mean(&of(kind).map(f).collect::<Vec<_>>()));
+        let average = |f: &dyn Fn(&[Fitted]) -> f64| Cell::from(mean(&of(kind).map(|p| f(p)).collect::<Vec<_>>()));
         vec![
             kind.name().into(),
             average(&|p| p[0].objective),
@@ -70,20 +69,20 @@ pub fn proximal(ask: &Ask) -> Result<Exhibit> {
         }],
         pictures,
         claims,
-        notes: vec!["Objectives are costs (the smaller the better) and hold the penalties of their recipe, so they compare within a pair only.".into()],
+        notes: vec!["Objectives are costs (the smaller the better) and hold the penalties of their recipe, so they compare within a pair only.".into(), DEPENDENCE.into()],
     })
 }
 
 /// Objectives are costs: plain minus proximal is the improvement.
-fn objective(p: &Vec<Fitted>) -> f64 {
+fn objective(p: &[Fitted]) -> f64 {
     p[0].objective - p[1].objective
 }
 
-fn reward(p: &Vec<Fitted>) -> f64 {
+fn reward(p: &[Fitted]) -> f64 {
     p[1].online - p[0].online
 }
 
-fn ratio(p: &Vec<Fitted>) -> f64 {
+fn ratio(p: &[Fitted]) -> f64 {
     p[1].evaluations as f64 / p[0].evaluations as f64
 }
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 
 /// Rows whose contexts value the policies.
-const TEST: usize = 20_000;
+const TEST: usize = 10_000;
 /// The fixed std of the class, as in the proposition.
 const STD: f64 = 0.3;
 
@@ -128,7 +128,7 @@ impl Plan {
             let learned = learn(engine, &rows_of(&drawn, rows)?, recipe, &|_| ControlFlow::Continue(()))?;
             Ok(online(&drawn, &learned.policy))
         };
-        let best = ask.once(&format!("rates {} reference {}", self.kind, self.huge), || {
+        let best = ask.once(&format!("rates {} reference, {self}", self.kind), || {
             value(TEST..TEST + self.huge, &ask.engine, &reference)
         })?;
         sizes
