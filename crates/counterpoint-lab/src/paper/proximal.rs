@@ -13,7 +13,6 @@ const PAPER_COST: f64 = 3.0;
 /// Figure 6 and the left and middle columns of Figure 20: training objective, test reward and cost.
 pub fn proximal(ask: &Ask) -> Result<Exhibit> {
     let pairs = pool(ask, &[Variant::Plain, Variant::Soft])?;
-    let of = |kind: Potential| pairs.iter().filter(move |p| p[0].set == kind);
     let gains: Vec<f64> = pairs.iter().map(|p| objective(p)).collect();
     let reach = gains.iter().fold(1e-6f64, |m, g| m.max(g.abs())).min(0.2);
     let mut pictures = vec![picture(
@@ -24,10 +23,21 @@ pub fn proximal(ask: &Ask) -> Result<Exhibit> {
         vec![histogram("", &gains, [-reach, reach], 40)],
     )];
     pictures.extend(Potential::ALL.map(|kind| {
-        let points = of(kind).map(|p| [p[0].online, p[1].online]).collect();
+        let points = of(&pairs, kind).map(|p| [p[0].online, p[1].online]).collect();
         let dots = vec![series("", Mark::Dots, points)];
         scatter(kind.name(), &format!("Test reward on {kind}"), ["plain", "proximal"], dots)
     }));
+    Ok(Exhibit {
+        about: format!("Policies learned with and without the proximal point method, all else equal: {}", about(ask)),
+        tables: vec![table(&pairs)],
+        pictures,
+        claims: claims(&pairs),
+        notes: vec!["Objectives are costs (the smaller the better) and hold the penalties of their recipe, so they compare within a pair only.".into(), DEPENDENCE.into()],
+    })
+}
+
+fn claims(pairs: &[Vec<Fitted>]) -> Vec<Claim> {
+    let gains: Vec<f64> = pairs.iter().map(|p| objective(p)).collect();
     let ratios: Vec<f64> = pairs.iter().map(|p| ratio(p)).collect();
     let total = |k: usize| pairs.iter().map(|p| p[k].evaluations as f64).sum::<f64>();
     let (low, high) = bootstrap_mean(&ratios, 1);
@@ -45,10 +55,15 @@ pub fn proximal(ask: &Ask) -> Result<Exhibit> {
         },
     ];
     claims.extend(Potential::ALL.map(|kind| {
-        claim(&format!("Better test reward on {kind}."), &of(kind).map(|p| reward(p)).collect::<Vec<_>>())
+        claim(&format!("Better test reward on {kind}."), &of(pairs, kind).map(|p| reward(p)).collect::<Vec<_>>())
     }));
+    claims
+}
+
+fn table(pairs: &[Vec<Fitted>]) -> Table {
     let row = |kind: Potential| -> Vec<Cell> {
-        let average = |f: &dyn Fn(&[Fitted]) -> f64| Cell::from(mean(&of(kind).map(|p| f(p)).collect::<Vec<_>>()));
+        let average =
+            |f: &dyn Fn(&[Fitted]) -> f64| Cell::from(mean(&of(pairs, kind).map(|p| f(p)).collect::<Vec<_>>()));
         vec![
             kind.name().into(),
             average(&|p| p[0].objective),
@@ -58,19 +73,24 @@ pub fn proximal(ask: &Ask) -> Result<Exhibit> {
             average(&ratio),
         ]
     };
-    Ok(Exhibit {
-        about: format!("Policies learned with and without the proximal point method, all else equal: {}", about(ask)),
-        tables: vec![Table {
-            caption: format!("Means over the fits of a set; the paper's cost ratio is about {PAPER_COST}"),
-            head: ["set", "objective, plain", "objective, proximal", "test reward, plain", "test reward, proximal", "cost ratio"]
-                .map(String::from)
-                .to_vec(),
-            rows: Potential::ALL.map(row).to_vec(),
-        }],
-        pictures,
-        claims,
-        notes: vec!["Objectives are costs (the smaller the better) and hold the penalties of their recipe, so they compare within a pair only.".into(), DEPENDENCE.into()],
-    })
+    Table {
+        caption: format!("Means over the fits of a set; the paper's cost ratio is about {PAPER_COST}"),
+        head: [
+            "set",
+            "objective, plain",
+            "objective, proximal",
+            "test reward, plain",
+            "test reward, proximal",
+            "cost ratio",
+        ]
+        .map(String::from)
+        .to_vec(),
+        rows: Potential::ALL.map(row).to_vec(),
+    }
+}
+
+fn of(pairs: &[Vec<Fitted>], kind: Potential) -> impl Iterator<Item = &Vec<Fitted>> {
+    pairs.iter().filter(move |p| p[0].set == kind)
 }
 
 /// Objectives are costs: plain minus proximal is the improvement.

@@ -2,7 +2,7 @@
 
 use super::draw::{picture, series};
 use super::statistics::{line, mean, std_error};
-use super::{Ask, Axis, Claim, Exhibit, Mark, Series, Table, Value};
+use super::{Ask, Axis, Claim, Exhibit, Mark, Picture, Series, Table, Value};
 use crate::{Potential, Simulated, online_value};
 use counterpoint::recipe::StdKind;
 use counterpoint::{Engine, Log, Policy, Recipe, Result, learn};
@@ -23,41 +23,13 @@ pub fn rates(ask: &Ask) -> Result<Exhibit> {
     for kind in Potential::ALL {
         let plan = Plan { kind, seeds, most, huge };
         let points = plan.points(ask, sizes)?;
-        let fitted: Vec<&Excess> = points.iter().filter(|p| p.mean > 0.0).collect();
-        let (a, slope, error) = slope(&fitted);
         for p in &points {
             let v = Value { ours: p.mean, error: Some(p.error), ..Value::default() };
             table.push(vec![kind.name().into(), p.n.into(), v.into()]);
         }
-        let guide = |name: &str, slope: f64, at: f64| {
-            let ends = [sizes[0], most].map(|n| [n as f64, (at + slope * (n as f64).ln()).exp()]);
-            series(name, Mark::Guide, ends.to_vec())
-        };
-        let first = fitted.first().map_or(0.0, |p| p.mean.ln() + 0.5 * p.n.ln());
-        pictures.push(picture(
-            kind.name(),
-            &format!("Excess risk on {kind}: slope {slope:.2} (standard error {error:.2})"),
-            Axis::log("rows"),
-            Axis::log("excess risk"),
-            vec![
-                guide("n^(-1/2)", -0.5, first),
-                guide("fitted", slope, a),
-                Series {
-                    // a bar must not reach below 0 on a logarithmic axis
-                    spread: fitted.iter().map(|p| p.error.min(0.9 * p.mean)).collect(),
-                    ..series("learned", Mark::Dots, fitted.iter().map(|p| [p.n, p.mean]).collect())
-                },
-            ],
-        ));
-        let bound = bound_slope(sizes);
-        claims.push(Claim {
-            says: format!("The excess risk falls at least as fast as the bound, sqrt(ln n / n), on {kind}."),
-            holds: (slope + 2.0 * error < bound || slope - 2.0 * error > bound).then_some(slope < bound),
-            measured: format!(
-                "slope {slope:.2} with standard error {error:.2} over {} sizes; the bound's is {bound:.2}",
-                fitted.len()
-            ),
-        });
+        let (picture, claim) = shown(kind, &points, sizes);
+        pictures.push(picture);
+        claims.push(claim);
     }
     Ok(Exhibit {
         about: format!(
@@ -75,6 +47,34 @@ pub fn rates(ask: &Ask) -> Result<Exhibit> {
             "Logs are drawn anew, whatever data is given: the files have one size. A size whose mean excess is not positive is left out of the line.".into(),
         ],
     })
+}
+
+fn shown(kind: Potential, points: &[Excess], sizes: &[usize]) -> (Picture, Claim) {
+    let fitted: Vec<&Excess> = points.iter().filter(|p| p.mean > 0.0).collect();
+    let (a, slope, error) = slope(&fitted);
+    let guide = |name: &str, slope: f64, at: f64| {
+        let ends = [sizes[0], sizes[sizes.len() - 1]].map(|n| [n as f64, (at + slope * (n as f64).ln()).exp()]);
+        series(name, Mark::Guide, ends.to_vec())
+    };
+    let first = fitted.first().map_or(0.0, |p| p.mean.ln() + 0.5 * p.n.ln());
+    let mut drawn = vec![guide("n^(-1/2)", -0.5, first), guide("fitted", slope, a)];
+    drawn.retain(|s| s.points.iter().flatten().all(|v| v.is_finite()));
+    drawn.push(Series {
+        // a bar must not reach below 0 on a logarithmic axis
+        spread: fitted.iter().map(|p| p.error.min(0.9 * p.mean)).collect(),
+        ..series("learned", Mark::Dots, fitted.iter().map(|p| [p.n, p.mean]).collect())
+    });
+    let title = format!("Excess risk on {kind}: slope {slope:.2} (standard error {error:.2})");
+    let bound = bound_slope(sizes);
+    let claim = Claim {
+        says: format!("The excess risk falls at least as fast as the bound, sqrt(ln n / n), on {kind}."),
+        holds: (slope + 2.0 * error < bound || slope - 2.0 * error > bound).then_some(slope < bound),
+        measured: format!(
+            "slope {slope:.2} with standard error {error:.2} over {} sizes; the bound's is {bound:.2}",
+            fitted.len()
+        ),
+    };
+    (picture(kind.name(), &title, Axis::log("rows"), Axis::log("excess risk"), drawn), claim)
 }
 
 /// Mean excess at one size.

@@ -38,6 +38,19 @@ pub fn what_if(ask: &Ask) -> Result<Exhibit> {
             })
         })
         .collect::<Result<_>>()?;
+    Ok(Exhibit {
+        about: format!(
+            "E max of three N(mu, 1/4) from {rows} rows of three log-normals with mode {:.3}, for mu from 0 to 6.",
+            WhatIf::mode()
+        ),
+        pictures: pictures(&points),
+        claims: claims(&points),
+        notes: vec!["The weights are products of three; where hardly any row has weight the interval itself is not to be trusted, which is why there is a gate.".into()],
+        ..Exhibit::default()
+    })
+}
+
+fn claims(points: &[Point]) -> Vec<Claim> {
     let near = |p: &&Point| (p.mu - WhatIf::mode()).abs() <= NEAR;
     let far = |p: &&Point| p.mu <= WhatIf::mode() - BELOW || p.mu >= WhatIf::mode() + ABOVE;
     let worst = |points: &[&Point], f: &dyn Fn(&Point) -> f64| points.iter().map(|p| f(p)).fold(0.0, f64::max);
@@ -48,13 +61,7 @@ pub fn what_if(ask: &Ask) -> Result<Exhibit> {
     let share = |points: &[&Point]| (points.iter().map(|p| p.share).fold(1.0, f64::min), worst(points, &|p| p.share));
     let missed_bound = |p: &&&Point| missed(p) > Z * p.snips.1;
     let silent = far.iter().filter(missed_bound).count();
-    Ok(Exhibit {
-        about: format!(
-            "E max of three N(mu, 1/4) from {rows} rows of three log-normals with mode {:.3}, for mu from 0 to 6.",
-            WhatIf::mode()
-        ),
-        pictures: pictures(&points),
-        claims: vec![
+    vec![
             Claim {
                 says: "Far from the mode of the log n_eff / n falls towards 0, the mean weight leaves 1 and the estimate fails; near it all is well."
                     .into(),
@@ -72,10 +79,7 @@ pub fn what_if(ask: &Ask) -> Result<Exhibit> {
                     worst(&near, &|p| p.snips.1), worst(&far, &|p| p.snips.1), far.len()
                 ),
             },
-        ],
-        notes: vec!["The weights are products of three; where hardly any row has weight the interval itself is not to be trusted, which is why there is a gate.".into()],
-        ..Exhibit::default()
-    })
+        ]
 }
 
 fn pictures(points: &[Point]) -> Vec<Picture> {
