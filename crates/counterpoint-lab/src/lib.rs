@@ -20,22 +20,30 @@
 //!
 //! This crate makes no promise of stability: it changes when an experiment does.
 
+mod chess;
 mod cocoa;
 pub mod discrete;
 mod logging;
 mod online;
 mod oracle;
+mod outlier;
 pub mod paper;
 mod potentials;
 pub mod protocol;
 pub mod rivals;
 pub mod validity;
+mod warfarin;
+mod whatif;
 
+pub use chess::{CHESS_MEAN, CHESS_STD, Chess, chess_reward, chess_value};
 pub use cocoa::{
-    COCOA_ACTION_VARIANCE, COCOA_REWARD, COCOA_REWARDED, COCOA_VARIANCE, Cocoa, cocoa_best, cocoa_chance,
-    cocoa_logging_mean, cocoa_logging_std, cocoa_online_value, cocoa_value,
+    COCOA_ACTION_VARIANCE, COCOA_REWARD, COCOA_REWARDED, COCOA_VARIANCE, Cocoa, CocoaColumns, cocoa_best, cocoa_chance,
+    cocoa_logging_mean, cocoa_logging_std, cocoa_online_value, cocoa_value, read_cocoa,
 };
 pub use logging::{LOGGING_MEAN, LOGGING_STD, logging_density};
 pub use online::{DRAWS, logging_policy, online_value};
 pub use oracle::expected_reward;
+pub use outlier::{OUTLIER_ACTION, OUTLIER_CONTEXT, OUTLIER_REWARD, Outlier};
 pub use potentials::{POTENTIAL_STD, Potential, Simulated, Split, UnknownPotential, reward};
+pub use warfarin::{Warfarin, warfarin_cost};
+pub use whatif::{WHATIF_STD, WhatIf};

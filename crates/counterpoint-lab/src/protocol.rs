@@ -12,17 +12,21 @@
 //! Rows for the gate and rows for the decision are drawn separately and are the same for all policies.
 
 use counterpoint::certify::{Terms, Verdict, certify_scored};
-use counterpoint::folds::{Bootstrap, Scored};
+use counterpoint::folds::{Bootstrap, Moments, Scored};
 use counterpoint::{Engine, Family, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::{LOGGING_MEAN, LOGGING_STD};
 
 /// The best action, and the mean of the optimal policy.
 const BEST: f64 = 3.0;
+
+/// The two-sided 95% quantile of the normal.
+pub const Z: f64 = 1.959_963_984_540_054;
 
 /// Around which policy candidates are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,29 +102,47 @@ impl Drawn {
 
 const LOGGING: Drawn = Drawn { family: Family::LogNormal, mean: LOGGING_MEAN, std: LOGGING_STD };
 
+/// One log in two parts, rows of (action, cost, ln density), and the policies to be judged by it.
+struct Scene {
+    valid: Vec<[f64; 3]>,
+    test: Vec<[f64; 3]>,
+    drawn: Vec<Drawn>,
+}
+
+impl Scene {
+    fn draw(setup: Setup, policies: usize, rows: usize, seed: u64) -> Scene {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut draw = || -> Vec<[f64; 3]> {
+            (0..rows)
+                .map(|_| {
+                    let a = Family::LogNormal.sample(LOGGING_MEAN, LOGGING_STD, &mut rng);
+                    let noise: f64 = rng.sample(StandardNormal);
+                    [a, -(-0.5 * (a - BEST) * (a - BEST)).exp() - 0.1 * noise, LOGGING.log_density(a)]
+                })
+                .collect()
+        };
+        let (valid, test) = (draw(), draw());
+        Scene { valid, test, drawn: (0..policies).map(|_| Drawn::new(setup, &mut rng)).collect() }
+    }
+
+    /// Both parts as one policy sees them.
+    fn scored(&self, d: &Drawn) -> [[Scored; 1]; 2] {
+        [&self.valid, &self.test].map(|part| {
+            let log_w = part.iter().map(|[a, _, log_p]| d.log_density(*a) - log_p).collect();
+            [Scored::from_columns(0, log_w, part.iter().map(|r| r[1]).collect())]
+        })
+    }
+}
+
 /// Runs an experiment: `policies` candidates judged by each rule on one log of `rows` valid and `rows` test rows.
 pub fn run(setup: Setup, rules: &[Rule], policies: usize, rows: usize, seed: u64) -> Result<Vec<Confusion>> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut draw = || -> Vec<[f64; 3]> {
-        (0..rows)
-            .map(|_| {
-                let a = Family::LogNormal.sample(LOGGING_MEAN, LOGGING_STD, &mut rng);
-                let noise: f64 = rng.sample(StandardNormal);
-                [a, -(-0.5 * (a - BEST) * (a - BEST)).exp() - 0.1 * noise, LOGGING.log_density(a)]
-            })
-            .collect()
-    };
-    let (valid, test) = (draw(), draw());
-    let drawn: Vec<Drawn> = (0..policies).map(|_| Drawn::new(setup, &mut rng)).collect();
+    let scene = Scene::draw(setup, policies, rows, seed);
     let logged = LOGGING.value();
-    let decisions: Vec<(bool, Vec<Verdict>)> = drawn
+    let decisions: Vec<(bool, Vec<Verdict>)> = scene
+        .drawn
         .par_iter()
         .map(|d| {
-            let score = |part: &[[f64; 3]]| {
-                let log_w = part.iter().map(|[a, _, log_p]| d.log_density(*a) - log_p).collect();
-                Scored::from_columns(0, log_w, part.iter().map(|r| r[1]).collect())
-            };
-            let (valid, test) = ([score(&valid)], [score(&test)]);
+            let [valid, test] = scene.scored(d);
             let decide = rules.iter().map(|r| decide(*r, &valid, &test)).collect::<Result<_>>()?;
             Ok((d.value() > logged, decide))
         })
@@ -140,6 +162,57 @@ pub fn run(setup: Setup, rules: &[Rule], policies: usize, rows: usize, seed: u64
     Ok(out)
 }
 
+/// What a log says of one policy, beside the truth. Rewards, not costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The true value of the policy.
+    pub value: f64,
+    /// The true value of the logging policy.
+    pub logging: f64,
+    /// The mean reward of the log on the test rows.
+    pub logged: f64,
+    /// n_eff / n on the valid rows.
+    pub share: f64,
+    /// IPS on the test rows, and its standard error.
+    pub ips: (f64, f64),
+    /// SNIPS on the test rows, and its standard error.
+    pub snips: (f64, f64),
+}
+
+/// The policies of [`run`] with all that its rules look at.
+pub fn judge(setup: Setup, policies: usize, rows: usize, seed: u64) -> Vec<Judged> {
+    let scene = Scene::draw(setup, policies, rows, seed);
+    let judged = |d: &Drawn| {
+        let [valid, test] = scene.scored(d);
+        let own = sums(&test);
+        let gate = sums(&valid);
+        let reward = |(cost, std_error): (f64, f64)| (-cost, std_error);
+        Judged {
+            value: d.value(),
+            logging: LOGGING.value(),
+            logged: -own.logged().0,
+            share: gate.effective() / gate.n(),
+            ips: reward(ips(&own, &test)),
+            snips: reward(own.value()),
+        }
+    };
+    scene.drawn.par_iter().map(judged).collect()
+}
+
+fn sums(rows: &[Scored]) -> Moments {
+    let fold = Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre: 0.0 };
+    Engine::single().ask(&fold, rows).own
+}
+
+/// IPS and its standard error.
+fn ips(own: &Moments, rows: &[Scored]) -> (f64, f64) {
+    let [n, _, _, z, vz, ..] = own.0;
+    let mean = (z + vz) / n;
+    let squares: f64 =
+        rows.iter().flat_map(|b| b.log_w.iter().zip(&b.y)).map(|(l, y)| (l.exp() * y - mean).powi(2)).sum();
+    (mean, squares.sqrt() / n)
+}
+
 /// The verdict of a rule. With so many rows the 100-fold percentile bootstrap of the paper is the normal interval but
 /// for its own noise, so all rules use the latter.
 fn decide(rule: Rule, valid: &[Scored], test: &[Scored]) -> Result<Verdict> {
@@ -148,23 +221,10 @@ fn decide(rule: Rule, valid: &[Scored], test: &[Scored]) -> Result<Verdict> {
     if rule == Rule::Paired {
         return Ok(certify_scored(&Engine::single(), valid, test, &terms)?.verdict);
     }
-    let sums = |rows: &[Scored]| {
-        let fold = Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre: 0.0 };
-        Engine::single().ask(&fold, rows).own
-    };
     let (gate, own) = (sums(valid), sums(test));
     let share = gate.effective() / gate.n();
-    let (value, std_error) = match rule {
-        Rule::PaperIps => {
-            let [n, _, _, z, vz, ..] = own.0;
-            let mean = (z + vz) / n;
-            let squares: f64 =
-                test.iter().flat_map(|b| b.log_w.iter().zip(&b.y)).map(|(l, y)| (l.exp() * y - mean).powi(2)).sum();
-            (mean, squares.sqrt() / n)
-        }
-        _ => own.value(),
-    };
-    let passes = value + 1.959_963_984_540_054 * std_error < own.logged().0;
+    let (value, std_error) = if rule == Rule::PaperIps { ips(&own, test) } else { own.value() };
+    let passes = value + Z * std_error < own.logged().0;
     Ok(match (share > terms.min_effective_share, passes) {
         (false, _) => Verdict::Invalid,
         (true, true) => Verdict::Deploy,
@@ -189,6 +249,18 @@ mod tests {
         for c in c {
             assert_eq!(c.found + c.false_negatives + c.false_positives + c.kept, 60);
             assert!(c.found + c.kept > 50, "{c:?}");
+        }
+    }
+
+    /// What is judged is what the rule decides by.
+    #[test]
+    fn judged_policies_give_the_decisions_of_the_rule() {
+        let c = run(Setup::Optimal, &[Rule::PaperIps, Rule::PaperSnips], 60, 4000, 1).expect("a run");
+        let judged = judge(Setup::Optimal, 60, 4000, 1);
+        for (c, estimate) in c.iter().zip([|j: &Judged| j.ips, |j: &Judged| j.snips]) {
+            let deployed = |j: &&Judged| j.share > 0.01 && estimate(j).0 - Z * estimate(j).1 > j.logged;
+            let better = judged.iter().filter(deployed).filter(|j| j.value > j.logging).count();
+            assert_eq!((better, judged.iter().filter(deployed).count()), (c.found, c.found + c.false_positives));
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// How thoroughly to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,25 +28,22 @@ pub struct Ask {
     pub data: Option<PathBuf>,
     /// Threads for single fits.
     pub engine: Engine,
-    memory: Option<Memory>,
+    journal: Option<Journal>,
+    known: Mutex<HashMap<String, serde_json::Value>>,
     watch: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-struct Memory {
-    journal: Journal,
-    known: Mutex<HashMap<String, serde_json::Value>>,
-}
-
 impl Ask {
-    /// Surroundings without a memory.
+    /// Surroundings whose memory ends with them.
     pub fn new(effort: Effort, data: Option<PathBuf>, engine: Engine) -> Self {
-        Ask { effort, data, engine, memory: None, watch: Box::new(|_| ()) }
+        Ask { effort, data, engine, journal: None, known: Mutex::default(), watch: Box::new(|_| ()) }
     }
 
     /// Remembers finished work in a file, and what stands there already.
     pub fn remembering(mut self, path: &Path) -> Result<Self> {
         let (journal, known): (_, Vec<(String, serde_json::Value)>) = Journal::resume(path)?;
-        self.memory = Some(Memory { journal, known: Mutex::new(known.into_iter().collect()) });
+        self.journal = Some(journal);
+        self.known = Mutex::new(known.into_iter().collect());
         Ok(self)
     }
 
@@ -72,19 +69,25 @@ impl Ask {
     /// many threads at once.
     pub fn once<T: Serialize + DeserializeOwned>(&self, key: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let full = format!("{:?}: {key}", self.effort);
-        if let Some(memory) = &self.memory {
-            let known = memory.known.lock().unwrap_or_else(|e| e.into_inner()).get(&full).cloned();
-            if let Some(value) = known.and_then(|v| serde_json::from_value(v).ok()) {
-                (self.watch)(key);
-                return Ok(value);
-            }
+        let known = self.known().get(&full).cloned();
+        if let Some(value) = known.and_then(|v| serde_json::from_value(v).ok()) {
+            (self.watch)(key);
+            return Ok(value);
         }
         let value = work()?;
-        if let Some(memory) = &self.memory {
-            memory.journal.add(&(&full, &value))?;
+        if let Some(journal) = &self.journal {
+            journal.add(&(&full, &value))?;
+        }
+        // exhibits share work: what one has done the next need not
+        if let Ok(kept) = serde_json::to_value(&value) {
+            self.known().insert(full, kept);
         }
         (self.watch)(key);
         Ok(value)
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, serde_json::Value>> {
+        self.known.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
 
@@ -104,5 +107,12 @@ mod tests {
         assert_eq!(again, [1.5, 2.5]);
         assert_eq!(ask().once("b", || Ok(3)).expect("done"), 3);
         std::fs::remove_file(path).expect("removed");
+    }
+
+    #[test]
+    fn work_is_shared_within_a_run_without_a_file() {
+        let ask = Ask::new(Effort::Quick, None, Engine::single());
+        assert_eq!(ask.once("a", || Ok(1)).expect("done"), 1);
+        assert_eq!(ask.once("a", || Ok(2)).expect("recalled"), 1);
     }
 }

@@ -2,28 +2,55 @@
 //!
 //! An experiment is a function from its surroundings ([`Ask`]) to what it shows ([`Exhibit`]). [`exhibits`] lists them all.
 
+mod agreement;
 mod anchors;
 mod ask;
-mod data;
-mod exhibit;
-mod table3;
 mod bias;
+mod chess;
+mod clipping;
+mod curves;
+mod data;
+mod draw;
 mod exhibit;
+mod outlier;
 mod parts;
+mod pool;
+mod protocol;
+mod proximal;
+mod rates;
+mod sets;
+mod statistics;
+mod table1;
+mod table2;
+mod table3;
+mod table4;
+mod table5;
 mod table6;
 mod table7;
+mod whatif;
 
+pub use agreement::ips_snips;
 pub use anchors::anchors;
 pub use ask::{Ask, Effort};
+pub use chess::chess;
+pub use clipping::clipping;
+pub use curves::{contexts, reward_shape, soft_clipping};
 pub use data::{World, drawn_potential, potential, read_potential, warfarin, warfarin_reward};
 pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
+pub use outlier::outlier;
+pub use protocol::{lower_bound, threshold};
+pub use proximal::proximal;
+pub use rates::rates;
+pub use statistics::{Paired, bootstrap_mean, correlation, line, mean, r_squared, sign_test, std_error, wilcoxon};
 pub use table3::table3;
 pub use table6::table6;
 pub use table7::table7;
+pub use whatif::what_if;
 
 use counterpoint::Result;
 
 /// An experiment with its names.
+#[derive(Clone, Copy)]
 pub struct Experiment {
     /// On the command line: `table2`, `soft-clipping`.
     pub name: &'static str,
@@ -35,7 +62,35 @@ pub struct Experiment {
     pub run: fn(&Ask) -> Result<Exhibit>,
 }
 
+type Run = fn(&Ask) -> Result<Exhibit>;
+
+const fn experiment(name: &'static str, title: &'static str, place: &'static str, run: Run) -> Experiment {
+    Experiment { name, title, place, run }
+}
+
 /// All experiments, in the order of the paper.
 pub fn exhibits() -> &'static [Experiment] {
-    &[]
+    const ALL: &[Experiment] = &[
+        experiment("soft-clipping", "Soft clipping of weights", "Figure 2, Section 4.1", soft_clipping),
+        experiment("table1", "What the log of bids looks like", "Table 1, Section 6.1", table1::run),
+        experiment("anchors", "Continuous against discretised policies", "Figure 4, Section 7.2", anchors),
+        experiment("table2", "Which class of policies learns most", "Table 2, Section 7.2", table2::run),
+        experiment("clipping", "Soft against hard clipping", "Figure 5, Section 7.2", clipping),
+        experiment("proximal", "Proximal point against plain descent", "Figure 6, Section 7.2", proximal),
+        experiment("table3", "Against other methods", "Table 3, Section 7.2", table3),
+        experiment("outlier", "One outlier, with and without clipping", "Appendix B", outlier),
+        experiment("chess", "A board where the cost has two values", "Appendix C", chess),
+        experiment("what-if", "What importance sampling can and cannot tell", "Example D.1", what_if),
+        experiment("ips-snips", "Offline estimates against online values", "Appendix D.1", ips_snips),
+        experiment("table4", "How often the offline protocol errs", "Table 4, Appendix D.2", table4::run),
+        experiment("lower-bound", "Online value above the lower bound", "Appendix D.2", lower_bound),
+        experiment("threshold", "How many effective rows to ask for", "Appendix D.2", threshold),
+        experiment("contexts", "The three synthetic sets", "Appendix F.1", contexts),
+        experiment("reward-shape", "The reward of an action", "Appendix F.1", reward_shape),
+        experiment("table5", "The hyperparameters", "Table 5, Appendix F.2", table5::run),
+        experiment("table6", "Transforms of the weights", "Table 6, Appendix G", table6),
+        experiment("table7", "Doubly robust learning", "Table 7, Appendix A", table7),
+        experiment("rates", "Excess risk against the number of rows", "Proposition 5.1", rates),
+    ];
+    ALL
 }
