@@ -4,6 +4,10 @@
 
 mod ask;
 mod exhibit;
+mod table1;
+mod table2;
+mod table4;
+mod table5;
 
 pub use ask::{Ask, Effort};
 pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
@@ -24,5 +28,26 @@ pub struct Experiment {
 
 /// All experiments, in the order of the paper.
 pub fn exhibits() -> &'static [Experiment] {
-    &[]
+    const ALL: &[Experiment] = &[
+        Experiment {
+            name: "table1",
+            title: "What the log of bids looks like",
+            place: "Table 1, Section 6.1",
+            run: table1::run,
+        },
+        Experiment {
+            name: "table2",
+            title: "Which class of policies learns most",
+            place: "Table 2, Section 7.2",
+            run: table2::run,
+        },
+        Experiment {
+            name: "table4",
+            title: "How often the offline protocol errs",
+            place: "Table 4, Appendix D.2",
+            run: table4::run,
+        },
+        Experiment { name: "table5", title: "The hyperparameters", place: "Table 5, Appendix F.2", run: table5::run },
+    ];
+    ALL
 }
