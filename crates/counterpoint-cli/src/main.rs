@@ -15,6 +15,7 @@ mod learn;
 mod recipe;
 #[allow(dead_code, unused_imports)] // until the commands fill it
 mod report;
+mod reproduce;
 mod say;
 mod select;
 mod simulate;
@@ -52,6 +53,8 @@ enum Command {
     Certify(certify::Certify),
     /// Draw actions with their densities for a file of contexts: the next log.
     Act(act::Act),
+    /// Run the paper's tables and figures again, beside the printed numbers.
+    Reproduce(reproduce::Reproduce),
     /// Print a completion script for a shell.
     Completions(completions::Completions),
     /// Print the default recipe, every field with its meaning and range.
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Evaluate(c) => c.run(),
         Command::Certify(c) => c.run(),
         Command::Act(c) => c.run(),
+        Command::Reproduce(c) => c.run(),
         Command::Completions(c) => c.run(),
         Command::Recipe(c) => c.run(),
     };
