@@ -30,8 +30,7 @@ impl Surroundings {
             for name in FILES {
                 let path = dir.join(name);
                 if path.exists() {
-                    let bytes =
-                        std::fs::read(&path).map_err(|e| Error::data(e.to_string()).at(path.display().to_string()))?;
+                    let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
                     let print: String = seal::sha256(&bytes).iter().take(8).map(|b| format!("{b:02x}")).collect();
                     files.push((name.to_string(), print));
                 }

@@ -13,6 +13,8 @@ mod marks;
 mod page;
 mod picture;
 mod said;
+#[cfg(test)]
+mod tests;
 
 use crate::Done;
 use crate::say;
@@ -71,7 +73,7 @@ impl Reproduce {
         let dir = self.out.clone().unwrap_or_default();
         let effort = if self.quick { Effort::Quick } else { Effort::Full };
         let now = Surroundings::new(effort, self.data.as_deref())?;
-        std::fs::create_dir_all(&dir).map_err(|e| Error::data(e.to_string()).at(dir.display().to_string()))?;
+        std::fs::create_dir_all(&dir).map_err(|e| Error::io(&dir, e))?;
         let journal = dir.join("journal.jsonl");
         if self.fresh {
             let old = wanted.iter().map(|e| Kept::path(&dir, e.name)).chain([journal.clone()]);
