@@ -18,6 +18,7 @@ mod output;
 mod recipe;
 #[allow(dead_code, unused_imports)] // until the commands fill it
 mod report;
+mod reproduce;
 mod say;
 mod select;
 mod simulate;
@@ -68,6 +69,7 @@ enum Command {
     Evaluate(evaluate::Evaluate),
     Certify(certify::Certify),
     Act(act::Act),
+    Reproduce(reproduce::Reproduce),
     Recipe(recipe::PrintRecipe),
     Completions(completions::Completions),
 }
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         Command::Evaluate(c) => c.run(),
         Command::Certify(c) => c.run(),
         Command::Act(c) => c.run(),
+        Command::Reproduce(c) => c.run(),
         Command::Completions(c) => c.run(),
         Command::Recipe(c) => c.run(),
     };

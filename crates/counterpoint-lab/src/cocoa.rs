@@ -161,7 +161,7 @@ pub fn read_cocoa(path: impl AsRef<Path>, columns: &CocoaColumns) -> Result<Log>
         contexts: columns.contexts.to_vec(),
         actions: vec![columns.action.clone()],
         outcome: Some((columns.reward.clone(), Outcome::Reward)),
-        propensity: columns.propensity.clone(),
+        propensity: columns.propensity.as_str().into(),
         ..Roles::default()
     };
     read_log(&[path], &roles, &ReadOptions::default())

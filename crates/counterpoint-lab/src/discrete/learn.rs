@@ -153,13 +153,13 @@ pub fn fit_bucket_model(engine: &Engine, log: &Log, policy: &DiscretePolicy, rid
     };
     let mut snapped = Log::builder();
     for (j, name) in log.schema().contexts.iter().enumerate() {
-        snapped = snapped.context(name, column(&|b| b.x[j].clone()));
+        snapped = snapped.context(name, column(&|b| b.x[j].to_vec()));
     }
     let snapped = snapped
         .action("centre", column(&|b| b.a[0].iter().map(|a| buckets.centre(buckets.index(*a))).collect()))
-        .cost("cost", column(&|b| b.y.clone()))
+        .cost("cost", column(&|b| b.y.to_vec()))
         .propensity("density", vec![1.0; log.rows()])
-        .weight("weight", column(&|b| b.omega.clone()))
+        .weight("weight", column(&|b| b.omega.to_vec()))
         .build()?;
     let spacing = buckets.centres().windows(2).map(|c| c[1] - c[0]).fold(f64::INFINITY, f64::min);
     // exp(-alpha/2 spacing^2) = exp(-1000) is 0 in floating point

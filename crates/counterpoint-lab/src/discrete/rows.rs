@@ -102,7 +102,7 @@ fn strip(
         log_q: Vec::with_capacity(b.rows()),
         q: Vec::new(),
         y: b.y.iter().map(|y| y - baseline).collect(),
-        omega: b.omega.clone(),
+        omega: b.omega.to_vec(),
         eta: Vec::new(),
     };
     let mut x = vec![0.0; b.x.len()];

@@ -9,7 +9,7 @@ use counterpoint::{Engine, Estimator, Family, Form, Log, Normalise, SplitRule, W
 /// Moons with a policy that is neither the log's nor degenerate.
 fn setting(rows: usize, k: usize) -> (Log, Logging, DiscretePolicy, LossModel) {
     let log = Potential::Moons.simulate(3 * rows, 5).log().unwrap().split(SplitRule::Column).unwrap().train;
-    let actions: Vec<f64> = log.blocks().iter().flat_map(|b| b.a[0].clone()).collect();
+    let actions: Vec<f64> = log.blocks().iter().flat_map(|b| b.a[0].to_vec()).collect();
     let buckets = Buckets::quantile(&actions, k).unwrap();
     let theta = (0..6 * k).map(|i| 1.7 * (i as f64 * 2.3).sin()).collect();
     let policy = DiscretePolicy { scaler: Scaler::identity(2), map: ContextMap::Quadratic, buckets, theta };

@@ -73,6 +73,7 @@ fn sdm(world: &World, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
     let options = LossOptions { scaler, map, actions, ridge: 1e-3 };
     let model = fit_loss_model(&Engine::single(), train, &options)?;
     let policy = |std: f64| Policy {
+        origin: None,
         inputs: train.schema().inputs.clone(),
         contexts: train.schema().contexts.clone(),
         actions: train.schema().actions.clone(),

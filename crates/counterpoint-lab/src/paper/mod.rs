@@ -80,7 +80,7 @@ pub fn exhibits() -> &'static [Experiment] {
         experiment("table3", "Against other methods", "Table 3, Section 7.2", table3),
         experiment("outlier", "One outlier, with and without clipping", "Appendix B", outlier),
         experiment("chess", "A board where the cost has two values", "Appendix C", chess),
-        experiment("what-if", "What importance sampling can and cannot tell", "Example D.1", what_if),
+        experiment("what-if", "What importance sampling can and cannot tell", "Example D.1, Appendix D.3", what_if),
         experiment("ips-snips", "Offline estimates against online values", "Appendix D.1", ips_snips),
         experiment("table4", "How often the offline protocol errs", "Table 4, Appendix D.2", table4::run),
         experiment("lower-bound", "Online value above the lower bound", "Appendix D.2", lower_bound),
@@ -88,8 +88,8 @@ pub fn exhibits() -> &'static [Experiment] {
         experiment("contexts", "The three synthetic sets", "Appendix F.1", contexts),
         experiment("reward-shape", "The reward of an action", "Appendix F.1", reward_shape),
         experiment("table5", "The hyperparameters", "Table 5, Appendix F.2", table5::run),
-        experiment("table6", "Transforms of the weights", "Table 6, Appendix G", table6),
-        experiment("table7", "Doubly robust learning", "Table 7, Appendix A", table7),
+        experiment("table6", "Transforms of the weights", "Table 6, Appendix G.2", table6),
+        experiment("table7", "Doubly robust learning", "Table 7, Appendix G.4", table7),
         experiment("rates", "Excess risk against the number of rows", "Proposition 5.1", rates),
     ];
     ALL

@@ -138,7 +138,7 @@ impl RivalPolicy {
                 b.context(i, &mut x);
                 noise.log_density(self.action(&x), b.a[0][i]) - b.log_p[i]
             });
-            let rows = Scored::from_columns(*first, log_w.collect(), b.y.clone());
+            let rows = Scored::from_columns(*first, log_w.collect(), b.y.to_vec());
             Scored { omega: b.omega.clone(), ..rows }
         }))
     }

@@ -97,6 +97,12 @@ impl Canvas {
         self.push(format_args!(r#"<text class="{class}" x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>"#));
     }
 
+    /// A path as it is written, with a tooltip if there are words for one.
+    pub(crate) fn shape(&mut self, class: &str, d: &str, tip: &str) {
+        let tip = if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) };
+        self.push(format_args!(r#"<path class="{class}" d="{d}">{tip}</path>"#));
+    }
+
     /// The drawing, named.
     pub(crate) fn finish(self, caption: Caption<'_>) -> String {
         format!(
@@ -117,7 +123,7 @@ impl Canvas {
 
 /// A coordinate with at most one decimal: a tenth of a pixel is enough, and keeps the file small. The charts drop what is
 /// not finite before it comes here; should one slip through, it lands at 0 rather than break the drawing.
-fn place(x: f64) -> String {
+pub(crate) fn place(x: f64) -> String {
     let tenths = if x.is_finite() { (10.0 * x).round() as i64 } else { 0 };
     match tenths % 10 {
         0 => format!("{}", tenths / 10),

@@ -133,5 +133,6 @@ fn log_ticks(low: f64, high: f64, about: usize) -> Vec<(f64, String)> {
             }
         }
     }
-    ticks
+    // an axis within a factor of two or so: round values in equal steps are all there is
+    if ticks.len() < 2 { linear_ticks(low, high, about) } else { ticks }
 }

@@ -1,0 +1,172 @@
+//! Where things stand in a picture: title, name of the upright axis, legend, frame, ticks. Nothing overlaps, because every
+//! text has a row of its own or a width that is reckoned with.
+
+use super::marks::{self, Look};
+use super::picture::{Stand, label, scale, text};
+use crate::report::svg::{Anchor, Canvas, Frame, Scale};
+use crate::report::words;
+use counterpoint_lab::paper::{Mark, Picture};
+
+/// Width of a picture in its own units.
+pub(crate) const WIDTH: f64 = 520.0;
+/// Height of the frame.
+const HEIGHT: f64 = 250.0;
+/// Height of a row of text.
+const ROW: f64 = 19.0;
+/// Width of a letter, a little more than it takes on average.
+const LETTER: f64 = 6.7;
+/// Room for a mark in the legend.
+const SWATCH: f64 = 30.0;
+
+/// A name in the legend.
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) look: Look,
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// The places of everything in a picture.
+pub(crate) struct Layout {
+    pub(crate) height: f64,
+    pub(crate) frame: Frame,
+    pub(crate) x: Scale,
+    pub(crate) y: Scale,
+    x_ticks: Vec<(f64, String)>,
+    y_ticks: Vec<(f64, String)>,
+    title: Vec<String>,
+    /// Places of the names of the legend: (left, baseline, name, look, marks).
+    keys: Vec<(f64, f64, String, Look, Vec<Mark>)>,
+}
+
+impl Layout {
+    pub(crate) fn new(picture: &Picture, stand: Stand, keys: &[Key], (xs, ys): ((f64, f64), (f64, f64))) -> Self {
+        let title = if stand == Stand::File {
+            wrap(&picture.title, ((WIDTH - 16.0) / (1.12 * LETTER)) as usize)
+        } else {
+            Vec::new()
+        };
+        let mut top = 4.0 + ROW * title.len() as f64;
+        let (placed, rows) = place(keys, top);
+        top += ROW * rows as f64;
+        if !picture.y.name.is_empty() {
+            top += ROW;
+        }
+        top += 8.0;
+        let bottom = top + HEIGHT;
+        let y = scale(ys, picture.y.log, bottom, top);
+        let y_ticks = ticks(&y, picture.y.log, 6);
+        let widest = y_ticks.iter().map(|t| t.1.chars().count()).max().unwrap_or(1) as f64;
+        let frame = Frame { left: (16.0 + LETTER * widest).max(36.0), right: WIDTH - 16.0, top, bottom };
+        let x = scale(xs, picture.x.log, frame.left, frame.right);
+        let x_ticks = spaced(&x, ticks(&x, picture.x.log, 7));
+        let name = if picture.x.name.is_empty() { 0.0 } else { 18.0 };
+        Layout { height: bottom + 26.0 + name, frame, x, y, x_ticks, y_ticks, title, keys: placed }
+    }
+
+    /// Everything but the data and the legend.
+    pub(crate) fn dress(&self, canvas: &mut Canvas, picture: &Picture, stand: Stand) {
+        if stand == Stand::File {
+            canvas.rect("paper", (0.0, 0.0), (WIDTH, self.height), None);
+        }
+        for (i, line) in self.title.iter().enumerate() {
+            text(canvas, "title", (8.0, 16.0 + ROW * i as f64), line);
+        }
+        let f = &self.frame;
+        text(canvas, "axis-name", (8.0, f.top - 10.0), &words::cut(&picture.y.name, 74));
+        for (v, said) in &self.y_ticks {
+            let at = self.y.at(*v);
+            canvas.line("grid", (f.left, at), (f.right, at));
+            canvas.text("tick", Anchor::End, (f.left - 7.0, at + 4.0), said);
+        }
+        canvas.line("axis", (f.left, f.bottom), (f.right, f.bottom));
+        for (v, said) in &self.x_ticks {
+            let at = self.x.at(*v);
+            canvas.line("grid", (at, f.top), (at, f.bottom));
+            canvas.line("axis", (at, f.bottom), (at, f.bottom + 5.0));
+            canvas.text("tick", Anchor::Middle, (at, f.bottom + 18.0), said);
+        }
+        canvas.text(
+            "axis-name",
+            Anchor::Middle,
+            ((f.left + f.right) / 2.0, f.bottom + 36.0),
+            &words::cut(&picture.x.name, 70),
+        );
+    }
+
+    /// The names of the series.
+    pub(crate) fn legend(&self, canvas: &mut Canvas) {
+        for (left, baseline, name, look, marks) in &self.keys {
+            for mark in marks {
+                marks::swatch(canvas, *mark, look, (*left, baseline - 4.0), SWATCH - 8.0);
+            }
+            text(canvas, "legend", (left + SWATCH, *baseline), name);
+        }
+    }
+}
+
+/// Names from left to right, row after row; and how many rows.
+fn place(keys: &[Key], top: f64) -> (Vec<(f64, f64, String, Look, Vec<Mark>)>, usize) {
+    let (mut left, mut row, mut placed) = (8.0, 0, Vec::new());
+    for key in keys {
+        let name = words::cut(&key.name, 66);
+        let wide = SWATCH + LETTER * name.chars().count() as f64 + 14.0;
+        if left > 8.0 && left + wide > WIDTH - 4.0 {
+            left = 8.0;
+            row += 1;
+        }
+        placed.push((left, top + 14.0 + ROW * row as f64, name, key.look, key.marks.clone()));
+        left += wide;
+    }
+    let rows = if keys.is_empty() { 0 } else { row + 1 };
+    (placed, rows)
+}
+
+fn ticks(scale: &Scale, log: bool, about: usize) -> Vec<(f64, String)> {
+    scale.ticks(about).into_iter().map(|(v, plain)| (v, label(v, log, plain))).collect()
+}
+
+/// Every tick, or every second, third... of them, so that labels do not touch.
+fn spaced(x: &Scale, ticks: Vec<(f64, String)>) -> Vec<(f64, String)> {
+    for every in 1..=ticks.len().max(1) {
+        let kept: Vec<_> = ticks.iter().step_by(every).cloned().collect();
+        let half = |t: &(f64, String)| 0.5 * LETTER * t.1.chars().count() as f64;
+        if kept.windows(2).all(|w| x.at(w[1].0) - x.at(w[0].0) > half(&w[0]) + half(&w[1]) + 8.0) {
+            return kept;
+        }
+    }
+    ticks
+}
+
+/// The text in lines of at most `most` letters, broken between words.
+fn wrap(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(words::cut(word, most)),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_not_broken() {
+        assert_eq!(wrap("a picture of three words and more", 12), ["a picture of", "three words", "and more"]);
+        assert!(wrap("", 10).is_empty());
+    }
+
+    #[test]
+    fn labels_do_not_touch() {
+        let x = scale((0.0, 1e9), false, 40.0, 140.0);
+        let all = ticks(&x, false, 7);
+        let kept = spaced(&x, all.clone());
+        assert!(kept.len() < all.len() && !kept.is_empty());
+    }
+}

@@ -1,0 +1,64 @@
+//! The exhibits as Markdown: tables as pipes, pictures as links.
+
+use super::kept::{Kept, Surroundings};
+use super::said;
+use counterpoint_lab::paper::{Cell, Table};
+
+/// The whole text.
+pub(crate) fn text(kept: &[Kept], surroundings: &Surroundings) -> String {
+    let mut out = format!("# {}\n\n{}\n\n{}\n", said::TITLE, said::lead(kept, surroundings), said::READING);
+    for k in kept {
+        out += &format!("\n## {}\n\n*{}.* {}\n", k.title, k.place, k.exhibit.about);
+        if !k.exhibit.claims.is_empty() {
+            out.push('\n');
+        }
+        for c in &k.exhibit.claims {
+            out += &format!("- **{}**: {}. {}.\n", said::holds(c.holds), bare(&c.says), bare(&c.measured));
+        }
+        for t in &k.exhibit.tables {
+            out += &format!("\n{}\n\n{}", t.caption, table(t));
+        }
+        for p in &k.exhibit.pictures {
+            let alt = p.title.replace(['[', ']'], "");
+            out += &format!("\n![{alt}]({}-{}.svg)\n", k.name, p.name);
+        }
+        if !k.exhibit.notes.is_empty() {
+            out += "\nNotes:\n\n";
+        }
+        for n in &k.exhibit.notes {
+            out += &format!("- {n}\n");
+        }
+    }
+    out += "\n## How it was run\n\n";
+    for (name, value) in said::facts(surroundings) {
+        out += &format!("- {name}: {value}\n");
+    }
+    out
+}
+
+/// A sentence without its full stop.
+fn bare(text: &str) -> &str {
+    text.trim_end_matches('.')
+}
+
+fn table(t: &Table) -> String {
+    let row = |cells: Vec<String>| {
+        format!(
+            "| {} |\n",
+            cells.iter().map(|c| c.replace('|', "\\|").replace('\n', " ")).collect::<Vec<_>>().join(" | ")
+        )
+    };
+    let number = |i: usize| t.rows.iter().any(|r| matches!(r.get(i), Some(Cell::Value(_))));
+    let mut out = row(t.head.clone());
+    out += &format!("|{}\n", (0..t.head.len()).map(|i| if number(i) { "---:|" } else { "---|" }).collect::<String>());
+    for r in &t.rows {
+        out += &row(r
+            .iter()
+            .map(|c| {
+                let said = said::cell(c);
+                if said.printed.is_empty() { said.text } else { format!("{} ({})", said.text, said.printed) }
+            })
+            .collect());
+    }
+    out
+}

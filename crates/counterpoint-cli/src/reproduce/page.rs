@@ -1,0 +1,153 @@
+//! The exhibits as one sealed page: loads nothing, runs only its own script, the same bytes for the same figures.
+
+use super::kept::{Kept, Surroundings};
+use super::picture::{Stand, draw};
+use super::said::{self, Said};
+use crate::report::{seal, words};
+use counterpoint_lab::paper::{Cell, Claim, Table};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Value};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct View {
+    title: &'static str,
+    lead: String,
+    reading: &'static str,
+    exhibits: Vec<Shown>,
+    facts: Vec<(String, String)>,
+    version: String,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    title: String,
+    place: String,
+    counts: String,
+    about: String,
+    claims: Vec<ShownClaim>,
+    tables: Vec<ShownTable>,
+    pictures: Vec<ShownPicture>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ShownClaim {
+    class: &'static str,
+    word: &'static str,
+    says: String,
+    measured: String,
+}
+
+#[derive(Serialize)]
+struct ShownTable {
+    caption: String,
+    heads: Vec<Head>,
+    rows: Vec<Vec<ShownCell>>,
+}
+
+#[derive(Serialize)]
+struct Head {
+    name: String,
+    number: bool,
+}
+
+#[derive(Serialize)]
+struct ShownCell {
+    class: &'static str,
+    text: String,
+    printed: String,
+}
+
+#[derive(Serialize)]
+struct ShownPicture {
+    title: String,
+    chart: Value,
+}
+
+/// The page.
+pub(crate) fn html(kept: &[Kept], surroundings: &Surroundings) -> String {
+    // a checkout with other line ends must not change the bytes, nor the hashes of the seal
+    let [page, style, more, script] = [
+        include_str!("page.html"),
+        include_str!("../report/style.css"),
+        include_str!("style.css"),
+        include_str!("../report/script.js"),
+    ]
+    .map(|t| t.replace("\r\n", "\n"));
+    let style = style + &more;
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
+        environment.set_syntax(syntax);
+    }
+    let view = View {
+        title: said::TITLE,
+        lead: said::lead(kept, surroundings),
+        reading: said::READING,
+        exhibits: kept.iter().map(shown).collect(),
+        facts: said::facts(surroundings),
+        version: surroundings.version.clone(),
+    };
+    let context = minijinja::context! {
+        view => Serde(view),
+        policy => seal::policy(&style, &script),
+        style => Value::from_safe_string(style),
+        script => Value::from_safe_string(script),
+    };
+    // the template is a constant and the context is ours: a failure is a bug, and a test renders every section
+    environment
+        .render_str(&page, context)
+        .unwrap_or_else(|e| format!("<!doctype html><pre>{}</pre>", words::escape(&e.to_string())))
+}
+
+fn shown(kept: &Kept) -> Shown {
+    let e = &kept.exhibit;
+    Shown {
+        name: kept.name.clone(),
+        title: kept.title.clone(),
+        place: kept.place.clone(),
+        counts: said::counts(&e.claims),
+        about: e.about.clone(),
+        claims: e.claims.iter().map(claim).collect(),
+        tables: e.tables.iter().map(table).collect(),
+        pictures: e
+            .pictures
+            .iter()
+            .filter_map(|p| {
+                Some(ShownPicture { title: p.title.clone(), chart: Value::from_safe_string(draw(p, Stand::Page)?) })
+            })
+            .collect(),
+        notes: e.notes.clone(),
+    }
+}
+
+fn claim(c: &Claim) -> ShownClaim {
+    let class = match c.holds {
+        Some(true) => "good",
+        Some(false) => "bad",
+        None => "note",
+    };
+    ShownClaim { class, word: said::holds(c.holds), says: c.says.clone(), measured: c.measured.clone() }
+}
+
+fn table(t: &Table) -> ShownTable {
+    let number = |i: usize| t.rows.iter().any(|r| matches!(r.get(i), Some(Cell::Value(_))));
+    let heads = t.head.iter().enumerate().map(|(i, name)| Head { name: name.clone(), number: number(i) }).collect();
+    let cell = |(i, c): (usize, &Cell)| {
+        let Said { text, printed } = said::cell(c);
+        let class = match c {
+            _ if number(i) => "number",
+            Cell::Text(words) if words.chars().count() > 32 => "long",
+            _ => "",
+        };
+        ShownCell { class, text, printed }
+    };
+    ShownTable {
+        caption: t.caption.clone(),
+        heads,
+        rows: t.rows.iter().map(|r| r.iter().enumerate().map(cell).collect()).collect(),
+    }
+}

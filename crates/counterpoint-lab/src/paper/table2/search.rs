@@ -1,0 +1,176 @@
+//! A cell of Table 2: recipes to try, and what the log says of each.
+
+use super::set::{Kind, Set};
+use crate::paper::Ask;
+use counterpoint::{Engine, Estimate, Estimator, Gate, Grid, Recipe, Result, evaluate, learn};
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+
+/// As in the rows, and as in a recipe.
+pub(super) const ESTIMATORS: [(&str, &str); 2] = [("scIPS", "soft-clipped"), ("SNIPS", "snips")];
+/// As in the rows, and as in a recipe; CLP last.
+pub(super) const CLASSES: [(&str, &str); 5] =
+    [("constant", "constant"), ("linear", "linear"), ("poly", "poly"), ("stratified", "stratified"), ("CLP", "clp")];
+
+/// Seed of the sample of recipes and of the starts.
+const SEED: u64 = 1;
+
+/// How many recipes a cell are tried.
+pub(super) fn recipes(ask: &Ask) -> usize {
+    ask.by_effort(2, 24)
+}
+
+/// The recipes of a cell.
+pub(super) struct Search<'a> {
+    pub(super) set: &'a Set,
+    name: String,
+    pub(super) recipes: Vec<Recipe>,
+}
+
+/// What the log says of a recipe.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Judged {
+    /// SNIPS on rows it was not trained on, as a cost, if it passes the paper's gate.
+    pub(super) paper: Option<f64>,
+    /// The same behind the library's gate.
+    pub(super) ours: Option<f64>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(ask: &Ask, set: &'a Set, estimator: (&str, &str), class: (&str, &str)) -> Result<Self> {
+        let name = format!("{}, {}, {}, {}", set.kind.name(), set.source, estimator.0, class.0);
+        let tried = if set.kind.takes(class.0) { recipes(ask) } else { 0 };
+        Ok(Search { set, name, recipes: sample(ask, set.kind, estimator.1, class.1, tried)? })
+    }
+
+    fn key(&self, what: &str, recipe: usize) -> String {
+        format!("table2: {what} {} {}", self.name, self.recipes[recipe].to_toml().replace('\n', " "))
+    }
+
+    /// Trains a recipe and judges it on the rows it has not seen. A recipe that fails to train is judged like one that does
+    /// not pass the gate.
+    pub(super) fn judge(&self, ask: &Ask, recipe: usize) -> Result<Judged> {
+        ask.once(&self.key("judge", recipe), || {
+            let seen: Vec<Estimate> = self
+                .set
+                .cuts
+                .iter()
+                .filter_map(|(train, rest)| {
+                    let learned =
+                        learn(&Engine::single(), train, &self.recipes[recipe], &|_| ControlFlow::Continue(()));
+                    learned.and_then(|l| evaluate(&Engine::single(), rest, &l.policy, &Estimator::SNIPS, None)).ok()
+                })
+                .collect();
+            let gate = Gate::default();
+            Ok(Judged {
+                paper: mean_of_passed(&seen, self.set.cuts.len(), |e| e.effective > 0.01 * e.rows),
+                ours: mean_of_passed(&seen, self.set.cuts.len(), |e| gate.passes(e.effective, e.rows, e.mean_weight)),
+            })
+        })
+    }
+
+    /// The true value of what a recipe learns from all rows it may see.
+    pub(super) fn value(&self, ask: &Ask, recipe: usize) -> Result<[f64; 2]> {
+        ask.once(&self.key("value", recipe), || {
+            let learned =
+                learn(&Engine::single(), &self.set.learn, &self.recipes[recipe], &|_| ControlFlow::Continue(()))?;
+            Ok(self.set.value(&learned.policy, 1))
+        })
+    }
+}
+
+/// Mean cost over the cuts that pass, if more than half of them do.
+fn mean_of_passed(seen: &[Estimate], cuts: usize, passes: impl Fn(&Estimate) -> bool) -> Option<f64> {
+    let passed: Vec<f64> = seen.iter().filter(|e| passes(e)).map(|e| e.cost).collect();
+    (2 * passed.len() > cuts).then(|| passed.iter().sum::<f64>() / passed.len() as f64)
+}
+
+/// The cheapest that passes; the first of equals.
+pub(super) fn best(judged: &[&Judged], cost: impl Fn(&Judged) -> Option<f64>) -> Option<usize> {
+    let passed = judged.iter().enumerate().filter_map(|(i, j)| cost(j).map(|c| (i, c)));
+    passed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
+}
+
+/// `count` recipes: the one known to do well first, then a seeded sample around it.
+fn sample(ask: &Ask, kind: Kind, estimator: &str, class: &str, count: usize) -> Result<Vec<Recipe>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let (good, around) = if kind == Kind::Warfarin { warfarin(estimator, class) } else { synthetic(estimator, class) };
+    let steps = match (ask.quick(), kind) {
+        (true, _) => "starts = 1\nproximal_steps = 2\nmax_iterations = 60\n",
+        (false, Kind::Warfarin) => "starts = 1\nproximal_steps = 5\nmax_iterations = 100\n",
+        (false, _) => "starts = 3\nproximal_steps = 10\nmax_iterations = 200\n",
+    };
+    let fixed = format!("policy = \"{class}\"\nestimator = \"{estimator}\"\nseed = {SEED}\n{steps}");
+    let mut recipes = vec![Recipe::from_toml(&format!("{fixed}{good}"))?];
+    let grid = Grid::from_toml(&format!("limit = {count}\n[recipe]\n{fixed}{around}"))?;
+    recipes.extend(grid.candidates(SEED)?.into_iter().filter(|r| *r != recipes[0]).take(count - 1).collect::<Vec<_>>());
+    Ok(recipes)
+}
+
+/// Good fields, and lists around them, on the potentials.
+fn synthetic(estimator: &str, class: &str) -> (String, String) {
+    let (mut good, mut around) =
+        (String::new(), String::from("kappa = [0.001, 0.01, 0.1]\nridge = [0.0, 0.00001, 0.0001, 0.001]\n"));
+    if estimator == "snips" {
+        good += "entropy = 0.1\n";
+        around += "entropy = [0.03, 0.06, 0.1, 0.15]\nvariance_penalty = [0.0, 0.001, 0.01, 0.1]\n";
+    } else {
+        around += "cap = [7.7, 12.9, 21.5, 35.9]\nvariance_penalty = [0.0, 0.01, 0.1, 1.0]\n";
+    }
+    match class {
+        "clp" => {
+            around += "context_map = [\"quadratic\", \"cubic\"]\nanchors = [10, 12, 15]\ntemperature = [5.0, 10.0]\n"
+        }
+        "stratified" => around += "buckets = [4, 6, 8]\nfamily = [\"normal\", \"lognormal\"]\n",
+        _ => around += "family = [\"normal\", \"lognormal\"]\n",
+    }
+    (good, around)
+}
+
+/// Good fields, and lists around them, on Warfarin, where costs are doses in milligrams a week.
+fn warfarin(estimator: &str, class: &str) -> (String, String) {
+    let mut good = String::from("ridge = 0.001\n");
+    let mut around = String::from("kappa = [0.001, 0.01, 0.1]\nridge = [0.0001, 0.001, 0.01, 0.1]\n");
+    if estimator == "snips" {
+        good += "entropy = 1.0\n";
+        around += "entropy = [0.5, 1.0, 2.0, 4.0]\nvariance_penalty = [0.0001, 0.01, 0.1]\n";
+    } else {
+        good += "cap = 9.5\n";
+        around += "cap = [2.1, 4.5, 9.5, 20.0]\nvariance_penalty = [0.0001, 0.001, 0.01, 0.1]\n";
+    }
+    if class == "clp" {
+        good += "context_map = \"linear\"\nanchors = 15\ntemperature = 5.0\n";
+        around += "context_map = \"linear\"\nanchors = [10, 12, 15, 20]\ntemperature = [1.0, 5.0, 10.0]\n";
+    }
+    (good, around)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Potential;
+    use crate::paper::Effort;
+
+    #[test]
+    fn every_cell_has_its_recipes() {
+        let ask = Ask::new(Effort::Full, None, Engine::single());
+        for kind in [Kind::Potential(Potential::Moons), Kind::Warfarin] {
+            for (_, estimator) in ESTIMATORS {
+                for (_, class) in CLASSES {
+                    let some = sample(&ask, kind, estimator, class, 24).expect("legal recipes");
+                    assert_eq!(some.len(), 24, "{kind:?} {estimator} {class}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_cheapest_that_passes_wins() {
+        let j = |paper| Judged { paper, ours: None };
+        let all = [j(None), j(Some(-0.5)), j(Some(-0.7)), j(Some(-0.7))];
+        assert_eq!(best(&all.iter().collect::<Vec<_>>(), |j| j.paper), Some(2));
+        assert_eq!(best(&all.iter().collect::<Vec<_>>(), |j| j.ours), None);
+    }
+}
