@@ -107,7 +107,7 @@ fn table(caption: &str, sets: &[Set], found: &[Found]) -> Table {
                         Value { ours, error: Some(error), paper: printed(&PAPER), paper_error: printed(&PAPER_ERROR) }
                             .into()
                     }
-                    None if set.kind.takes(*class) => "none passes".into(),
+                    None if set.kind.takes(class) => "none passes".into(),
                     None => "\u{2013}".into(),
                 });
             }
