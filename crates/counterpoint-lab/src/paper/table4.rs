@@ -79,7 +79,7 @@ fn claims(near: &[Counts], far: &[Counts]) -> Vec<Claim> {
     let errors = |c: &Counts| c[1] + c[2];
     let said = |ips: &Counts, snips: &Counts| {
         format!(
-            "SNIPS keeps out {} better ones and lets in {} worse ones, IPS {} and {}",
+            "SNIPS keeps out {} of the better and lets in {} of the worse, IPS {} and {}",
             snips[1], snips[2], ips[1], ips[2]
         )
     };
