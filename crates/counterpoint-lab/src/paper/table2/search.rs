@@ -138,8 +138,8 @@ fn warfarin(estimator: &str, class: &str) -> (String, String) {
         "kappa = [0.01, 0.1]\nridge = [0.001, 0.01, 0.1, 1.0]\nvariance_penalty = [0.01, 0.1, 1.0]\nstart_noise = 0.01\n",
     );
     if estimator == "snips" {
-        good += "entropy = 0.3\n";
-        around += "entropy = [0.1, 0.3, 0.6, 1.0]\n";
+        good += "entropy = 0.1\n";
+        around += "entropy = [0.03, 0.1, 0.3, 0.6]\n";
     } else {
         good += "cap = 4.5\n";
         around += "cap = [2.1, 4.5, 9.5]\n";
