@@ -124,6 +124,11 @@ fn synthetic(estimator: &str, class: &str) -> (String, String) {
             around += "context_map = [\"quadratic\", \"cubic\"]\nanchors = [10, 12, 15]\ntemperature = [5.0, 10.0]\n"
         }
         "stratified" => around += "buckets = [4, 6, 8]\nfamily = [\"normal\", \"lognormal\"]\n",
+        // products of contexts alone: between 0 and 1, as in the paper, they still say where a context lies; centred they do not
+        "poly" => {
+            good += "scale = \"min-max\"\n";
+            around += "scale = [\"standard\", \"min-max\"]\nfamily = [\"normal\", \"lognormal\"]\n";
+        }
         _ => around += "family = [\"normal\", \"lognormal\"]\n",
     }
     (good, around)
