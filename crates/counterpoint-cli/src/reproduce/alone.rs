@@ -28,7 +28,9 @@ fn style() -> String {
         }
         line
     };
-    let chart = |l: &&str| [".chart ", ".fill-", ".line-"].iter().any(|start| l.starts_with(start)) && l.ends_with('}');
+    let chart = |l: &&str| {
+        [".chart ", ".grid line", ".fill-", ".line-"].iter().any(|start| l.starts_with(start)) && l.ends_with('}')
+    };
     let rules: Vec<&str> = text.lines().filter(chart).collect();
     let font = "system-ui, -apple-system, \"Segoe UI\", Roboto, \"Helvetica Neue\", Arial, sans-serif";
     let mut out = format!("svg {{ font-family: {font}; }}\n");

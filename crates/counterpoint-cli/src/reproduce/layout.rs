@@ -19,6 +19,7 @@ const LETTER: f64 = 6.7;
 const SWATCH: f64 = 30.0;
 
 /// A name in the legend.
+#[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) look: Look,
@@ -34,8 +35,8 @@ pub(crate) struct Layout {
     x_ticks: Vec<(f64, String)>,
     y_ticks: Vec<(f64, String)>,
     title: Vec<String>,
-    /// Places of the names of the legend: (left, baseline, name, look, marks).
-    keys: Vec<(f64, f64, String, Look, Vec<Mark>)>,
+    /// The names of the legend and where they stand: left, baseline.
+    keys: Vec<(f64, f64, Key)>,
 }
 
 impl Layout {
@@ -54,7 +55,7 @@ impl Layout {
         top += 8.0;
         let bottom = top + HEIGHT;
         let y = scale(ys, picture.y.log, bottom, top);
-        let y_ticks = ticks(&y, picture.y.log, 6);
+        let y_ticks = ticks(&y, picture.y.log, 7);
         let widest = y_ticks.iter().map(|t| t.1.chars().count()).max().unwrap_or(1) as f64;
         let frame = Frame { left: (16.0 + LETTER * widest).max(36.0), right: WIDTH - 16.0, top, bottom };
         let x = scale(xs, picture.x.log, frame.left, frame.right);
@@ -95,17 +96,17 @@ impl Layout {
 
     /// The names of the series.
     pub(crate) fn legend(&self, canvas: &mut Canvas) {
-        for (left, baseline, name, look, marks) in &self.keys {
-            for mark in marks {
-                marks::swatch(canvas, *mark, look, (*left, baseline - 4.0), SWATCH - 8.0);
+        for (left, baseline, key) in &self.keys {
+            for mark in &key.marks {
+                marks::swatch(canvas, *mark, &key.look, (*left, baseline - 4.0), SWATCH - 8.0);
             }
-            text(canvas, "legend", (left + SWATCH, *baseline), name);
+            text(canvas, "legend", (left + SWATCH, *baseline), &key.name);
         }
     }
 }
 
 /// Names from left to right, row after row; and how many rows.
-fn place(keys: &[Key], top: f64) -> (Vec<(f64, f64, String, Look, Vec<Mark>)>, usize) {
+fn place(keys: &[Key], top: f64) -> (Vec<(f64, f64, Key)>, usize) {
     let (mut left, mut row, mut placed) = (8.0, 0, Vec::new());
     for key in keys {
         let name = words::cut(&key.name, 66);
@@ -114,7 +115,7 @@ fn place(keys: &[Key], top: f64) -> (Vec<(f64, f64, String, Look, Vec<Mark>)>, u
             left = 8.0;
             row += 1;
         }
-        placed.push((left, top + 14.0 + ROW * row as f64, name, key.look, key.marks.clone()));
+        placed.push((left, top + 14.0 + ROW * row as f64, Key { name, ..key.clone() }));
         left += wide;
     }
     let rows = if keys.is_empty() { 0 } else { row + 1 };

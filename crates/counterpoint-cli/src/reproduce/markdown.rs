@@ -13,7 +13,7 @@ pub(crate) fn text(kept: &[Kept], surroundings: &Surroundings) -> String {
             out.push('\n');
         }
         for c in &k.exhibit.claims {
-            out += &format!("- **{}**: {}. {}.\n", said::holds(c.holds), bare(&c.says), bare(&c.measured));
+            out += &format!("- **{}**: {}. *Measured: {}.*\n", said::holds(c.holds), bare(&c.says), bare(&c.measured));
         }
         for t in &k.exhibit.tables {
             out += &format!("\n{}\n\n{}", t.caption, table(t));

@@ -19,19 +19,26 @@ pub(crate) struct Look {
     colour: Option<usize>,
     /// Of `dash-`, and the shape of dots.
     shape: usize,
+    /// Whether its line shows its points.
+    beads: bool,
 }
 
 impl Look {
     pub(crate) fn class(index: usize) -> Self {
-        Look { colour: Some(index % COLOURS), shape: (index + index / COLOURS) % COLOURS }
+        Look { colour: Some(index % COLOURS), shape: (index + index / COLOURS) % COLOURS, beads: false }
     }
 
     pub(crate) fn grey() -> Self {
-        Look { colour: None, shape: 0 }
+        Look { colour: None, shape: 0, beads: false }
     }
 
     pub(crate) fn guide(index: usize) -> Self {
-        Look { colour: None, shape: index % 4 }
+        Look { colour: None, shape: index % 4, beads: false }
+    }
+
+    /// The look for a series: a line of few points shows them.
+    pub(crate) fn of(self, s: &Series) -> Self {
+        Look { beads: s.mark == Mark::Line && s.points.len() <= BEADS, ..self }
     }
 
     fn colour(&self) -> String {
@@ -51,7 +58,7 @@ pub(crate) fn line(canvas: &mut Canvas, s: &Series, look: &Look, (x, y): Scales<
     }
     let points: Vec<(f64, f64)> = s.points.iter().map(|p| (x.at(p[0]), y.at(p[1]))).collect();
     canvas.path(&format!("line-{colour} dash-{}", look.shape), &points);
-    if s.points.len() <= BEADS {
+    if look.beads {
         for (p, at) in s.points.iter().zip(&points) {
             let spread = s.spread.first().map(|_| 0.0);
             canvas.shape(&format!("bead fill-{colour}"), &shape(look.shape, *at, 3.6), &tip(s, p, spread));
@@ -126,13 +133,18 @@ pub(crate) fn guide(canvas: &mut Canvas, s: &Series, look: &Look, (x, y): Scales
     canvas.path(&format!("guide guide-{}", look.shape), &points);
 }
 
-/// The mark as it stands in the legend, from `left` over `wide`.
+/// The mark as it stands in the legend, from `left` over `wide`; a line has a bead there if it has beads.
 pub(crate) fn swatch(canvas: &mut Canvas, mark: Mark, look: &Look, (left, middle): (f64, f64), wide: f64) {
     let colour = look.colour();
     let ends = ((left, middle), (left + wide, middle));
     let centre = (left + wide / 2.0, middle);
     match mark {
-        Mark::Line => canvas.line(&format!("line-{colour} dash-{}", look.shape), ends.0, ends.1),
+        Mark::Line => {
+            canvas.line(&format!("line-{colour} dash-{}", look.shape), ends.0, ends.1);
+            if look.beads {
+                canvas.shape(&format!("bead fill-{colour}"), &shape(look.shape, centre, 3.6), "");
+            }
+        }
         Mark::Guide => canvas.line(&format!("guide guide-{}", look.shape), ends.0, ends.1),
         Mark::Bars => {
             canvas.rect(&format!("bar fill-{colour} line-{colour}"), (centre.0 - 6.0, middle - 6.0), (12.0, 12.0), None)

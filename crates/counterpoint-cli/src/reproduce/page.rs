@@ -26,11 +26,11 @@ struct Shown {
     title: String,
     place: String,
     counts: String,
-    about: String,
+    about: Value,
     claims: Vec<ShownClaim>,
     tables: Vec<ShownTable>,
     pictures: Vec<ShownPicture>,
-    notes: Vec<String>,
+    notes: Vec<Value>,
 }
 
 #[derive(Serialize)]
@@ -43,7 +43,8 @@ struct ShownClaim {
 
 #[derive(Serialize)]
 struct ShownTable {
-    caption: String,
+    caption: Value,
+    label: String,
     heads: Vec<Head>,
     rows: Vec<Vec<ShownCell>>,
 }
@@ -110,7 +111,7 @@ fn shown(kept: &Kept) -> Shown {
         title: kept.title.clone(),
         place: kept.place.clone(),
         counts: said::counts(&e.claims),
-        about: e.about.clone(),
+        about: coded(&e.about),
         claims: e.claims.iter().map(claim).collect(),
         tables: e.tables.iter().map(table).collect(),
         pictures: e
@@ -120,7 +121,7 @@ fn shown(kept: &Kept) -> Shown {
                 Some(ShownPicture { title: p.title.clone(), chart: Value::from_safe_string(draw(p, Stand::Page)?) })
             })
             .collect(),
-        notes: e.notes.clone(),
+        notes: e.notes.iter().map(|n| coded(n)).collect(),
     }
 }
 
@@ -146,8 +147,19 @@ fn table(t: &Table) -> ShownTable {
         ShownCell { class, text, printed }
     };
     ShownTable {
-        caption: t.caption.clone(),
+        caption: coded(&t.caption),
+        label: t.caption.replace('`', ""),
         heads,
         rows: t.rows.iter().map(|r| r.iter().enumerate().map(cell).collect()).collect(),
     }
+}
+
+/// The text as markup, with what stands between backticks as code.
+fn coded(text: &str) -> Value {
+    let mut out = String::new();
+    for (i, part) in text.split('`').enumerate() {
+        let part = words::escape(part);
+        out += &if i % 2 == 1 { format!("<code>{part}</code>") } else { part };
+    }
+    Value::from_safe_string(out)
 }

@@ -74,13 +74,13 @@ fn looks(series: &[Series]) -> Vec<Look> {
                 guides += 1;
                 Look::guide(guides - 1)
             }
-            _ if s.name.is_empty() && named => Look::grey(),
+            _ if s.name.is_empty() && named => Look::grey().of(s),
             _ => {
                 let known = names.iter().position(|n| *n == s.name).unwrap_or(names.len());
                 if known == names.len() {
                     names.push(&s.name);
                 }
-                Look::class(known)
+                Look::class(known).of(s)
             }
         })
         .collect()

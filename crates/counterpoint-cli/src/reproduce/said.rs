@@ -26,12 +26,13 @@ pub(crate) fn cell(c: &Cell) -> Said {
     }
 }
 
-/// `0.804 \u{b1} 0.003`: two digits of the error, and no more of the number.
+/// `0.804 \u{b1} 0.003`: two digits of the error and no more of the number, or one digit where the paper prints fewer.
 fn ours(v: &Value) -> String {
     match v.error.filter(|e| *e > 0.0) {
         Some(e) if e < 1e-8 => number(v.ours),
         Some(e) => {
-            let d = decimals(e);
+            let most = decimals(e);
+            let d = v.paper.map_or(most, |p| (digits(p) + 1).clamp(most.saturating_sub(1), most));
             format!("{} \u{b1} {}", fixed(v.ours, d), fixed(e, d))
         }
         None if v.ours.fract() == 0.0 => fixed(v.ours, 0),
@@ -137,6 +138,8 @@ mod tests {
             (ours(&v), printed(&v)),
             ("0.8041 \u{b1} 0.0031".into(), "paper 0.781 \u{b1} 0.004 \u{25b2}".into())
         );
+        let v = Value { ours: 0.611587, error: Some(0.000015), paper: Some(0.6115), paper_error: Some(0.0) };
+        assert_eq!(ours(&v), "0.61159 \u{b1} 0.00002");
         let v = Value { ours: -8.7249, error: None, paper: Some(-8.72), paper_error: Some(0.001) };
         assert_eq!(printed(&v), "paper \u{2212}8.720 \u{b1} 0.001 \u{25bc}");
         let v = Value { ours: 0.0702, error: None, paper: Some(0.07), paper_error: None };

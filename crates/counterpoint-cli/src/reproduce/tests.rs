@@ -1,7 +1,9 @@
 //! Laws of the pictures: what they show, what they leave out, and that everything stays inside.
 
+use super::kept::{Kept, Surroundings};
 use super::picture::{Stand, draw, label, scale, usable};
-use counterpoint_lab::paper::{Axis, Mark, Picture, Series};
+use super::{markdown, page};
+use counterpoint_lab::paper::{Axis, Effort, Exhibit, Experiment, Mark, Picture, Series, Table};
 
 fn series(name: &str, mark: Mark, points: Vec<[f64; 2]>) -> Series {
     Series { name: name.into(), mark, points, spread: Vec::new() }
@@ -123,6 +125,39 @@ fn names_are_text_and_never_markup() {
     p.series.push(series(evil, Mark::Guide, vec![[0.0, 1.0], [1.0, 3.0]]));
     p.title = evil.into();
     assert!(!draw(&p, Stand::File).unwrap().contains("<script"));
+}
+
+#[test]
+fn pictures_tables_and_code_stand_on_the_page_and_in_markdown() {
+    let exhibit = Exhibit {
+        about: "With `code` and <b>.".into(),
+        tables: vec![Table {
+            caption: "t".into(),
+            head: vec!["a".into(), "b".into()],
+            rows: vec![vec!["x|y".into(), f64::NAN.into()]],
+        }],
+        pictures: vec![busy(false), Picture { name: "q".into(), ..busy(true) }],
+        ..Exhibit::default()
+    };
+    let run = Surroundings::new(Effort::Quick, None).unwrap();
+    let experiment = Experiment { name: "some", title: "Some", place: "Figure 0", run: |_| Ok(Exhibit::default()) };
+    let kept = [Kept::new(&experiment, run.clone(), exhibit)];
+    let html = page::html(&kept, &run);
+    assert_eq!(
+        (html.matches("<svg class=\"chart\"").count(), html.matches("</svg>").count(), html.matches("<figure").count()),
+        (2, 2, 2)
+    );
+    assert!(html.contains("With <code>code</code> and &lt;b&gt;."));
+    let text = markdown::text(&kept, &run);
+    assert!(text.contains("| x\\|y | \u{2013} |") && text.contains("![A picture](some-q.svg)"), "{text}");
+    // what is written can be read again, and is an exhibit of this run and of no other
+    let dir = tempfile::tempdir().unwrap();
+    kept[0].write(dir.path()).unwrap();
+    assert_eq!(Kept::read(dir.path(), "some", &run).unwrap().exhibit, kept[0].exhibit);
+    assert!(Kept::read(dir.path(), "some", &Surroundings::new(Effort::Full, None).unwrap()).is_none());
+    for file in ["some-p.svg", "some-p.csv", "some-q.svg", "some-q.csv"] {
+        assert!(dir.path().join(file).exists(), "{file}");
+    }
 }
 
 /// Writes sample pictures where COUNTERPOINT_PICTURES says, for the eye.

@@ -38,8 +38,8 @@ pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
             "Only these figures are fixed by the paper; how reward depends on bid and context in the twin is ours.".into(),
             format!(
                 "The standard deviation of the reward is {relative:.1} times its mean, so an estimate within 1% of the mean \
-                 (one standard error) takes {:.0} rows of the log itself, and more under weights. That is why the log is large.",
-                (100.0 * relative).powi(2)
+                 (one standard error) takes {:.0} thousand rows of the log itself, and more under weights. That is why the log is large.",
+                (100.0 * relative).powi(2) / 1000.0
             ),
         ],
         ..Exhibit::default()

@@ -24,6 +24,10 @@ type Counts = [f64; 5];
 /// Runs it.
 pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
     let (policies, rows) = ask.by_effort((200, 20_000), (2000, 100_000));
+    exhibit(ask, policies, rows)
+}
+
+fn exhibit(ask: &Ask, policies: usize, rows: usize) -> Result<Exhibit> {
     let measure = |setup: Setup, name: &str| -> Result<Vec<Counts>> {
         ask.once(&format!("table4: {name}, {policies} policies, {rows} rows, seed 1"), || {
             let found = decide(setup, &RULES.map(|r| r.0), policies, rows, 1)?;
@@ -79,7 +83,7 @@ fn claims(near: &[Counts], far: &[Counts]) -> Vec<Claim> {
     let errors = |c: &Counts| c[1] + c[2];
     let said = |ips: &Counts, snips: &Counts| {
         format!(
-            "SNIPS keeps out {} better ones and lets in {} worse ones, IPS {} and {}",
+            "SNIPS keeps out {} of the better and lets in {} of the worse, IPS {} and {}",
             snips[1], snips[2], ips[1], ips[2]
         )
     };
@@ -119,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_policy_is_counted_once() {
-        let e = run(&Ask::new(Effort::Quick, None, Engine::single())).expect("runs");
+        let e = exhibit(&Ask::new(Effort::Quick, None, Engine::single()), 40, 3000).expect("runs");
         for t in &e.tables {
             for row in &t.rows {
                 let share = |i: usize| if let Cell::Value(v) = &row[i] { v.ours } else { f64::NAN };

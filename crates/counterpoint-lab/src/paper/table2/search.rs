@@ -99,7 +99,7 @@ fn sample(ask: &Ask, kind: Kind, estimator: &str, class: &str, count: usize) -> 
     let (good, around) = if kind == Kind::Warfarin { warfarin(estimator, class) } else { synthetic(estimator, class) };
     let steps = match (ask.quick(), kind) {
         (true, _) => "starts = 1\nproximal_steps = 2\nmax_iterations = 60\n",
-        (false, Kind::Warfarin) => "starts = 1\nproximal_steps = 5\nmax_iterations = 100\n",
+        (false, Kind::Warfarin) => "starts = 2\nproximal_steps = 5\nmax_iterations = 100\n",
         (false, _) => "starts = 3\nproximal_steps = 10\nmax_iterations = 200\n",
     };
     let fixed = format!("policy = \"{class}\"\nestimator = \"{estimator}\"\nseed = {SEED}\n{steps}");
@@ -124,25 +124,36 @@ fn synthetic(estimator: &str, class: &str) -> (String, String) {
             around += "context_map = [\"quadratic\", \"cubic\"]\nanchors = [10, 12, 15]\ntemperature = [5.0, 10.0]\n"
         }
         "stratified" => around += "buckets = [4, 6, 8]\nfamily = [\"normal\", \"lognormal\"]\n",
+        // products of contexts alone: between 0 and 1, as in the paper, they still say where a context lies; centred they do not
+        "poly" => {
+            good += "scale = \"min-max\"\n";
+            around += "scale = [\"standard\", \"min-max\"]\nfamily = [\"normal\", \"lognormal\"]\n";
+        }
         _ => around += "family = [\"normal\", \"lognormal\"]\n",
     }
     (good, around)
 }
 
-/// Good fields, and lists around them, on Warfarin, where costs are doses in milligrams a week.
+/// Good fields, and lists around them, on Warfarin, where costs are milligrams a week.
+///
+/// With 81 contexts the usual noise of a start adds up to a random policy; a tenth of it stays close to the logging policy.
 fn warfarin(estimator: &str, class: &str) -> (String, String) {
-    let mut good = String::from("ridge = 0.001\n");
-    let mut around = String::from("kappa = [0.001, 0.01, 0.1]\nridge = [0.0001, 0.001, 0.01, 0.1]\n");
+    let mut good = String::from("kappa = 0.1\nridge = 0.1\nvariance_penalty = 0.1\nstart_noise = 0.01\n");
+    let mut around = String::from(
+        "kappa = [0.01, 0.1]\nridge = [0.001, 0.01, 0.1, 1.0]\nvariance_penalty = [0.01, 0.1, 1.0]\nstart_noise = 0.01\n",
+    );
     if estimator == "snips" {
-        good += "entropy = 1.0\n";
-        around += "entropy = [0.5, 1.0, 2.0, 4.0]\nvariance_penalty = [0.0001, 0.01, 0.1]\n";
+        good += "entropy = 0.1\n";
+        around += "entropy = [0.03, 0.1, 0.3, 0.6]\n";
     } else {
-        good += "cap = 9.5\n";
-        around += "cap = [2.1, 4.5, 9.5, 20.0]\nvariance_penalty = [0.0001, 0.001, 0.01, 0.1]\n";
+        good += "cap = 4.5\n";
+        around += "cap = [2.1, 4.5, 9.5]\n";
     }
     if class == "clp" {
-        good += "context_map = \"linear\"\nanchors = 15\ntemperature = 5.0\n";
-        around += "context_map = \"linear\"\nanchors = [10, 12, 15, 20]\ntemperature = [1.0, 5.0, 10.0]\n";
+        good += "context_map = \"linear\"\nanchors = 7\ntemperature = 1.0\n";
+        around += "context_map = \"linear\"\nanchors = [5, 7, 10, 15]\ntemperature = [0.5, 1.0, 3.0]\n";
+    } else {
+        around += "family = [\"normal\", \"lognormal\"]\n";
     }
     (good, around)
 }
