@@ -1,17 +1,17 @@
 //! May it be believed? The offline protocol, and the certificate a policy leaves the house with.
 //!
 //! [`certify`] asks whether a policy would have cost less than the log did, H0: L(pi) >= L(pi0), in two steps that read
-//! different rows. The VALID part says whether the TEST part can tell: enough effective rows, weights whose mean is near
-//! 1. Then the test part is read, once: the difference D = SNIPS(pi) - mean(y), paired
-//! row by row, with a studentised bootstrap interval. The answer is `deploy`, `keep` or `invalid`, with its reasons.
+//! different rows. The VALID part says whether the TEST part can tell: are there enough effective rows, and is the mean of the
+//! weights close to one? Then the test part is read, once: the difference D = SNIPS(pi) - mean(y), paired row by row, with a
+//! studentised bootstrap interval. The answer is `deploy`, `keep` or `invalid`, with its reasons.
 //!
 //! Why the gate must read other rows: weights that happen to miss the test rows make both n_eff and the estimate wrong
 //! together, so gating on the test rows selects for error. Why paired: the costs of the log are common to both sides,
 //! and most of their noise cancels. Why studentised: weighted costs are skewed. Why degrees of freedom: a standard error
 //! that rests on three rows is itself a guess, and the bootstrap, which has only those rows, cannot know by how much.
 //!
-//! What cannot be seen from here: whether the policy was learned on these rows. The parts must not share rows (that is
-//! refused), and the test part must have been read by nobody else (that is the caller's word). For many policies on one
+//! The parts must not share rows, and a policy that remembers its training rows must not meet them in the test part: both
+//! are refused. That nobody else has looked at the test part is the caller's word. For many policies on one
 //! test part use [`certify_many`]; for looking again and again, a [`Monitor`].
 
 mod bound;
