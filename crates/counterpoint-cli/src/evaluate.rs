@@ -6,7 +6,9 @@ use crate::say;
 use clap::{Args, ValueEnum};
 use counterpoint::certify::mean_action_cost;
 use counterpoint::estimate::{Form, LossModel};
-use counterpoint::{Aids, Engine, Estimate, Log, Policy, Recipe, Result, evaluate_with, every_estimator, fit_model};
+use counterpoint::{
+    Aids, Engine, Error, Estimate, Log, Policy, Recipe, Result, evaluate_with, every_estimator, fit_model,
+};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -62,15 +64,20 @@ impl Evaluate {
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let engine = Engine::new(self.threads)?;
         let whole = self.log.read_for(&engine, &policy)?;
-        let parts = whole.split(self.log.rule(self.seed))?;
-        let log: &Log = match self.rows {
-            Rows::All => &whole,
-            Rows::Train => &parts.train,
-            Rows::Valid => &parts.valid,
-            Rows::Test => &parts.test,
+        let parts = whole.split(self.log.rule(self.seed));
+        let log: &Log = match (self.rows, &parts) {
+            (Rows::All, _) => &whole,
+            (Rows::Train, Ok(parts)) => &parts.train,
+            (Rows::Valid, Ok(parts)) => &parts.valid,
+            (Rows::Test, Ok(parts)) => &parts.test,
+            (_, Err(_)) => return parts.map(|_| Done::Yes),
         };
         let recipe = Recipe { model_ridge: self.model_ridge, ..Recipe::default() };
-        let model = fit_model(&engine, &parts.train, &policy, &recipe);
+        // a log too short to divide can still be weighed
+        let model = match &parts {
+            Ok(parts) => fit_model(&engine, &parts.train, &policy, &recipe),
+            Err(e) => Err(Error::data(e.to_string())),
+        };
         say::heading(format_args!("{} of {} on {} rows", log.schema().outcome, self.policy.display(), log.rows()));
         let aids = Aids { model: model.as_ref().ok(), logging: logging.as_ref() };
         let mut all = self.table(&engine, log, &policy, aids)?;
