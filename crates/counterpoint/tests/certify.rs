@@ -278,7 +278,7 @@ fn rare_large_costs_widen_the_interval() {
     let n = 600usize;
     let rows = |first: usize| {
         let log_w = (0..n).map(|i| if i % 2 == 0 { 1.5f64.ln() } else { 0.5f64.ln() }).collect();
-        let y = (0..n).map(|i| if (i + first) % 100 == 0 { 100.0 } else { 0.0 }).collect();
+        let y = (0..n).map(|i| if (i + first).is_multiple_of(100) { 100.0 } else { 0.0 }).collect();
         [Scored::from_columns((first * n) as u64, log_w, y)]
     };
     let terms = Terms { interval: Method::Normal, ..Terms::default() };
