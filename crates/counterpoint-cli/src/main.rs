@@ -19,6 +19,7 @@ mod recipe;
 #[allow(dead_code, unused_imports)] // until the commands fill it
 mod report;
 mod reproduce;
+mod rival;
 mod say;
 mod select;
 mod simulate;
@@ -69,6 +70,7 @@ enum Command {
     Evaluate(evaluate::Evaluate),
     Certify(certify::Certify),
     Act(act::Act),
+    Rival(rival::RunRival),
     Reproduce(reproduce::Reproduce),
     Recipe(recipe::PrintRecipe),
     Completions(completions::Completions),
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         Command::Evaluate(c) => c.run(),
         Command::Certify(c) => c.run(),
         Command::Act(c) => c.run(),
+        Command::Rival(c) => c.run(),
         Command::Reproduce(c) => c.run(),
         Command::Completions(c) => c.run(),
         Command::Recipe(c) => c.run(),

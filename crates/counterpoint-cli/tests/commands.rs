@@ -38,6 +38,23 @@ fn a_simulated_log_becomes_a_policy_and_an_estimate() {
 }
 
 #[test]
+fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    assert!(run(d, "simulate moons --rows 6000 --seed 3 -o log.parquet").status.success());
+    for method in ["sdm", "cats"] {
+        let done = run(d, &format!("rival {method} log.parquet {COLUMNS} -o {method}.json --json"));
+        assert!(done.status.code() == Some(0), "{}", text(&done.stderr));
+        let said: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        assert_eq!(said["settings"]["rival"], method);
+        assert_eq!(said["certificate"]["verdict"], "deploy"); // both earn .6 and more, the log .53
+        assert!(d.join(format!("{method}.json")).exists() && d.join(format!("{method}.certificate.json")).exists());
+    }
+    let wrong = run(d, &format!("rival vowpal log.parquet {COLUMNS} -o v.json"));
+    assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("o-learning"), "{}", text(&wrong.stderr));
+}
+
+#[test]
 fn evaluate_sets_every_estimator_side_by_side() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 /// stopped goes on with the same command.
 #[derive(Args)]
 #[command(
-    after_help = "Exit 0: done; 2: an experiment failed (the others were run).\n\nExamples:\n  counterpoint reproduce --list\n  counterpoint reproduce table1 table5 --quick --out again\n  counterpoint reproduce all --data shared/data --out again"
+    after_help = "Exit 0: done; 2: an experiment failed (the others were run).\n\nExamples:\n  counterpoint reproduce --list\n  counterpoint reproduce table1 table5 --quick --out again\n  counterpoint reproduce all --data papers-files --out again"
 )]
 pub(crate) struct Reproduce {
     /// Names of experiments, or all.

@@ -93,7 +93,7 @@ impl Certificate {
 
     /// The same certificate, saying so if it rests on estimated propensities.
     #[must_use]
-    pub(super) fn resting_on(mut self, propensities: &Propensities) -> Self {
+    pub fn resting_on(mut self, propensities: &Propensities) -> Self {
         self.reasons.extend(propensities.sentence());
         self.propensities = propensities.clone();
         self
