@@ -46,7 +46,7 @@ fn main() -> Result<()> {
             let seconds = clock.elapsed().as_secs_f64();
             let passes: usize = learned.starts.iter().map(|s| s.evaluations).sum();
             let valid = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
-            let (value, _) = world.value(&learned.policy, 1);
+            let (value, _) = world.truth.value(&learned.policy, 1);
             println!(
                 "{kind:>12} seed {seed}: test reward {value:.4} | objective {:.4}, std {:.3}, valid SNIPS {:.4} ± {:.4}, n_eff/n {:.3}, mean weight {:.3} | {passes} passes, {seconds:.1} s",
                 -learned.objective,
@@ -71,7 +71,7 @@ fn selected(engine: &Engine, world: &World, grid: &Grid, seed: u64) -> Result<St
     let gain = c.to_user(counterpoint::data::Outcome::Reward).difference;
     Ok(format!(
         "test reward {:.4} | {:?}, gain {:.4} in [{:.4}, {:.4}], {} recipes, {seconds:.1} s",
-        world.value(&chosen.policy, 1).0,
+        world.truth.value(&chosen.policy, 1).0,
         c.verdict,
         gain.estimate,
         gain.lower,

@@ -186,23 +186,6 @@ impl Terms {
     }
 }
 
-fn add_row(s: &mut Sums, [t, v, g, h]: [f64; 4], y: f64, omega: f64) {
-    s.n += omega;
-    s.t += omega * t;
-    s.v += omega * v;
-    s.g += omega * g;
-    s.tt += omega * t * t;
-    s.tv += omega * t * v;
-    s.vv += omega * v * v;
-    s.gg += omega * g * g;
-    s.tg += omega * t * g;
-    s.vg += omega * v * g;
-    s.y += omega * y;
-    s.yy += omega * y * y;
-    s.ty += omega * t * y;
-    s.h += omega * h;
-}
-
 impl Fold<Strip> for RiskFold<'_> {
     type Partial = Partial;
 
@@ -220,7 +203,7 @@ impl Fold<Strip> for RiskFold<'_> {
                 row.fill_entropy();
             }
             let omega = strip.omega[i];
-            add_row(&mut sums, row.value, strip.y[i], omega);
+            sums.add(row.value, strip.y[i], omega);
             for (&r, grad) in self.graded.iter().zip(into.grads.chunks_exact_mut(self.theta.len())) {
                 slope.fill(0.0);
                 for (c, d) in row.chain(r).iter().zip(&row.slope).filter(|(c, _)| **c != 0.0) {

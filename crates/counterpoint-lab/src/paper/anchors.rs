@@ -1,6 +1,7 @@
 //! The figure of continuous against discretised policies over the number of anchors or buckets.
 
-use super::parts::{Fit, Found, Job, MAPS, World, choose, chosen, compared, mean_and_error, worlds};
+use super::data::figures;
+use super::parts::{self, Fit, Found, Job, MAPS, Set, choose, chosen, compared};
 use super::table6::BUCKETS;
 use super::{Ask, Axis, Cell, Exhibit, Mark, Picture, Series, Table, Value};
 use crate::discrete::{Buckets, DiscretePolicy, DiscreteRecipe, fit_bucket_model};
@@ -55,8 +56,8 @@ fn buckets(ask: &Ask, m: usize) -> Vec<Job> {
 /// Context maps of the direct methods; a rich one is cheap here, since the fit is one linear solve.
 const DIRECT: [ContextKind; 3] = [ContextKind::Quadratic, ContextKind::Cubic, ContextKind::Nystrom];
 
-fn map(world: &World, kind: ContextKind) -> Result<(Scaler, ContextMap)> {
-    let train = &world.parts.train;
+fn map(set: &Set, kind: ContextKind) -> Result<(Scaler, ContextMap)> {
+    let train = &set.world.parts.train;
     let scaler = Scaler::learn(Scale::Standard, &train.context_summaries());
     let (mut x, _) = train.thin(50_000);
     x.chunks_exact_mut(2).for_each(|row| scaler.apply(row));
@@ -65,9 +66,9 @@ fn map(world: &World, kind: ContextKind) -> Result<(Scaler, ContextMap)> {
 }
 
 /// The stochastic direct method: a normal around the anchor with the least predicted cost.
-fn sdm(world: &World, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
-    let train = &world.parts.train;
-    let (scaler, map) = map(world, kind)?;
+fn sdm(set: &Set, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
+    let train = &set.world.parts.train;
+    let (scaler, map) = map(set, kind)?;
     let (_, actions) = train.thin(50_000);
     let actions = ActionMap::new(Anchors::Quantile.place(&actions, 1, m, 0)?, 1, None)?;
     let options = LossOptions { scaler, map, actions, ridge: 1e-3 };
@@ -83,50 +84,50 @@ fn sdm(world: &World, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
         std: Std::Fixed { value: vec![std] },
         theta: model.coef.clone(),
     };
-    STDS.iter().map(|&std| Fit::new(&world.parts.valid, Found::Continuous(policy(std)))).collect()
+    STDS.iter().map(|&std| Fit::new(&set.world.parts.valid, Found::Continuous(policy(std)))).collect()
 }
 
 /// Over buckets: a softmax of minus the predicted costs.
-fn discrete_sdm(world: &World, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
-    let train = &world.parts.train;
-    let (scaler, map) = map(world, kind)?;
+fn discrete_sdm(set: &Set, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
+    let train = &set.world.parts.train;
+    let (scaler, map) = map(set, kind)?;
     let actions: Vec<f64> = train.blocks().iter().flat_map(|b| b.a[0].iter().copied()).collect();
     let buckets = Buckets::quantile(&actions, m)?;
     let theta = vec![0.0; map.dim(2) * buckets.len()];
     let plain = DiscretePolicy { scaler, map, buckets, theta };
     let model = fit_bucket_model(&Engine::single(), train, &plain, 1e-3)?;
     let policy = |soft: f64| DiscretePolicy { theta: model.coef.iter().map(|c| -c / soft).collect(), ..plain.clone() };
-    SOFT.iter().map(|&soft| Fit::new(&world.parts.valid, Found::Discrete(policy(soft)))).collect()
+    SOFT.iter().map(|&soft| Fit::new(&set.world.parts.valid, Found::Discrete(policy(soft)))).collect()
 }
 
 /// The rewards of the chosen policies, by method, then set and number of anchors.
-fn run(ask: &Ask, cells: &[(&World, usize)]) -> Result<Vec<Vec<Vec<f64>>>> {
+fn run(ask: &Ask, cells: &[(&Set, usize)]) -> Result<Vec<Vec<Vec<f64>>>> {
     let jobs = |of: fn(&Ask, usize) -> Vec<Job>| -> Result<Vec<Option<Fit>>> {
         chosen(ask, &cells.iter().map(|(w, m)| (*w, of(ask, *m))).collect::<Vec<_>>())
     };
-    type Direct = fn(&World, usize, ContextKind) -> Result<Vec<Fit>>;
+    type Direct = fn(&Set, usize, ContextKind) -> Result<Vec<Fit>>;
     let direct = |of: Direct, name: &str| -> Result<Vec<Option<Fit>>> {
-        let one = |(world, m): &(&World, usize)| {
-            ask.once(&format!("{}: {name} {m}", world.name), || {
+        let one = |(set, m): &(&Set, usize)| {
+            ask.once(&format!("{}: {name} {m}", set.name()), || {
                 let maps = &DIRECT[..ask.by_effort(2, 3)];
-                let fits = maps.iter().map(|kind| of(world, *m, *kind)).collect::<Result<Vec<_>>>()?;
+                let fits = maps.iter().map(|kind| of(set, *m, *kind)).collect::<Result<Vec<_>>>()?;
                 Ok(choose(&fits.concat()).cloned())
             })
         };
         cells.par_iter().map(one).collect()
     };
     let found = [jobs(clp)?, direct(sdm, "sdm")?, jobs(buckets)?, direct(discrete_sdm, "buckets sdm")?];
-    let rewards = |(fit, (world, _)): (&Option<Fit>, &(&World, usize))| {
-        fit.as_ref().map(|f| world.rewards(&f.found)).unwrap_or_default()
+    let rewards = |(fit, (set, _)): (&Option<Fit>, &(&Set, usize))| {
+        fit.as_ref().map(|f| set.rewards(&f.found)).unwrap_or_default()
     };
     Ok(found.iter().map(|fits| fits.iter().zip(cells).map(rewards).collect()).collect())
 }
 
 /// The figure `fig:discrete_continuous_comparison`, with its companions of the appendix.
 pub fn anchors(ask: &Ask) -> Result<Exhibit> {
-    let worlds = worlds(ask)?;
+    let sets = parts::sets(ask)?;
     let counts: &[usize] = ask.by_effort(&QUICK, &FULL);
-    let cells: Vec<(&World, usize)> = worlds.iter().flat_map(|w| counts.iter().map(move |m| (w, *m))).collect();
+    let cells: Vec<(&Set, usize)> = sets.iter().flat_map(|w| counts.iter().map(move |m| (w, *m))).collect();
     let rewards = run(ask, &cells)?;
     let mut out = Exhibit {
         about: "The loss predictor over m anchors, learned by soft-clipped IPS or by the direct method with a little noise (SDM), \
@@ -140,10 +141,10 @@ pub fn anchors(ask: &Ask) -> Result<Exhibit> {
         ],
         ..Exhibit::default()
     };
-    for (w, world) in worlds.iter().enumerate() {
+    for (w, set) in sets.iter().enumerate() {
         let here = |method: usize| &rewards[method][w * counts.len()..(w + 1) * counts.len()];
-        out.pictures.push(picture(world, counts, &here));
-        out.tables.push(table(world, counts, &here));
+        out.pictures.push(picture(set, counts, &here));
+        out.tables.push(table(set, counts, &here));
     }
     for (a, b, says) in [
         (0, 2, "CLP with scIPS does better than softmax policies over as many buckets (IPS)"),
@@ -164,37 +165,37 @@ pub fn anchors(ask: &Ask) -> Result<Exhibit> {
     Ok(out)
 }
 
-fn picture<'a>(world: &World, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64>]) -> Picture {
+fn picture<'a>(set: &Set, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64>]) -> Picture {
     let mut series = vec![Series {
         name: "logging policy".into(),
         mark: Mark::Guide,
-        points: [counts[0], counts[counts.len() - 1]].map(|m| [m as f64, world.logged()]).to_vec(),
+        points: [counts[0], counts[counts.len() - 1]].map(|m| [m as f64, set.world.logged().0]).to_vec(),
         spread: Vec::new(),
     }];
     for (method, name) in METHODS.iter().enumerate() {
         let known = counts.iter().zip(here(method)).filter(|(_, r)| !r.is_empty());
         let (points, spread) = known
             .map(|(m, r)| {
-                let (mean, error) = mean_and_error(r);
+                let (mean, error) = figures(r);
                 ([*m as f64, mean], error)
             })
             .unzip();
         series.push(Series { name: name.to_string(), mark: Mark::Line, points, spread });
     }
     Picture {
-        name: format!("anchors-{}", world.kind),
-        title: format!("Test reward on {} by number of anchors or buckets", world.kind),
+        name: format!("anchors-{}", set.kind),
+        title: format!("Test reward on {} by number of anchors or buckets", set.kind),
         x: Axis::linear("anchors or buckets"),
         y: Axis::linear("test reward"),
         series,
     }
 }
 
-fn table<'a>(world: &World, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64>]) -> Table {
+fn table<'a>(set: &Set, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64>]) -> Table {
     let cell = |rewards: &Vec<f64>| match rewards.is_empty() {
         true => Cell::from("none is trustworthy"),
         false => {
-            let (ours, error) = mean_and_error(rewards);
+            let (ours, error) = figures(rewards);
             Cell::Value(Value { ours, error: Some(error), ..Value::default() })
         }
     };
@@ -202,7 +203,7 @@ fn table<'a>(world: &World, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f
         [Cell::from(m.to_string())].into_iter().chain((0..METHODS.len()).map(|k| cell(&here(k)[i]))).collect()
     });
     Table {
-        caption: format!("Test reward on {} by number of anchors or buckets", world.kind),
+        caption: format!("Test reward on {} by number of anchors or buckets", set.kind),
         head: ["m"].iter().chain(&METHODS).map(|s| s.to_string()).collect(),
         rows: rows.collect(),
     }

@@ -3,7 +3,7 @@
 //! The loss model is fitted on rows other than those of the estimate, as in use. The truth is that of the contexts of
 //! each log, by quadrature over actions and potentials, so the bias carries no error of its own.
 
-use super::parts::mean_and_error;
+use super::data::figures;
 use super::{Ask, Cell, Claim, Table, Value};
 use crate::oracle::expected_reward;
 use crate::{Potential, Simulated, Split};
@@ -39,9 +39,9 @@ pub(super) fn table(ask: &Ask) -> Result<(Table, Vec<Claim>)> {
     let mut claims = Vec::new();
     for (p, std) in STDS.iter().enumerate() {
         let of = |e: usize| -> Vec<f64> { errors.iter().map(|log| log[p][e]).collect() };
-        let (truth, _) = mean_and_error(&of(4));
+        let (truth, _) = figures(&of(4));
         for (e, name) in NAMES.iter().enumerate() {
-            let (bias, error) = mean_and_error(&of(e));
+            let (bias, error) = figures(&of(e));
             let spread = error * (errors.len() as f64).sqrt();
             rows.push(vec![
                 Cell::from(format!("std {std}: {name}")),
@@ -69,7 +69,7 @@ pub(super) fn table(ask: &Ask) -> Result<(Table, Vec<Claim>)> {
 fn smaller(says: &str, a: &[f64], b: &[f64]) -> Claim {
     let square = |v: &[f64]| -> Vec<f64> { v.iter().map(|e| e * e).collect() };
     let gains: Vec<f64> = square(b).iter().zip(square(a)).map(|(b, a)| b - a).collect();
-    let (gain, error) = mean_and_error(&gains);
+    let (gain, error) = figures(&gains);
     let ratio = (square(a).iter().sum::<f64>() / square(b).iter().sum::<f64>()).sqrt();
     let z = gain / error;
     let holds = if z > 1.96 {

@@ -1,7 +1,7 @@
 //! Figures that need no learning: the soft clip, the reward, the contexts.
 
 use super::draw::{curve, picture, series};
-use super::sets::sets;
+use super::potentials;
 use super::{Ask, Axis, Claim, Exhibit, Mark, Series};
 use crate::{Cocoa, Potential, cocoa_best, cocoa_chance, reward};
 use counterpoint::{Result, Weight};
@@ -104,21 +104,22 @@ pub fn reward_shape(ask: &Ask) -> Result<Exhibit> {
 pub fn contexts(ask: &Ask) -> Result<Exhibit> {
     let shown = ask.by_effort(400, 1500);
     let mut pictures = Vec::new();
-    for set in sets(ask)? {
-        let mut order: Vec<usize> = (0..set.potential.len()).collect();
+    for (kind, world) in potentials(ask)? {
+        let truth = &world.truth;
+        let mut order: Vec<usize> = (0..truth.hidden.len()).collect();
         // every k-th row, so that all of a file is seen
-        let step = set.potential.len().div_ceil(shown);
+        let step = truth.hidden.len().div_ceil(shown);
         order.retain(|i| i % step == 0);
-        order.sort_by(|a, b| set.potential[*a].total_cmp(&set.potential[*b]));
+        order.sort_by(|a, b| truth.hidden[*a].total_cmp(&truth.hidden[*b]));
         let third = order.len().div_ceil(3);
         let dots = order.chunks(third).map(|rows| {
-            let ends = [rows[0], rows[rows.len() - 1]].map(|i| set.potential[i]);
-            let points = rows.iter().map(|&i| [set.x[0][i], set.x[1][i]]).collect();
+            let ends = [rows[0], rows[rows.len() - 1]].map(|i| truth.hidden[i]);
+            let points = rows.iter().map(|&i| [truth.context(i)[0], truth.context(i)[1]]).collect();
             series(&format!("potential {:.2} to {:.2}", ends[0], ends[1]), Mark::Dots, points)
         });
         pictures.push(picture(
-            set.kind.name(),
-            &format!("Contexts of {}", set.kind),
+            kind.name(),
+            &format!("Contexts of {kind}"),
             Axis::linear("x0"),
             Axis::linear("x1"),
             dots.collect(),

@@ -1,10 +1,11 @@
 //! The paper's sets as logs with their truth: read from its files, or drawn anew.
 
 use super::Ask;
+use super::statistics::{mean, std_error};
 use crate::rivals::RivalPolicy;
-use crate::{DRAWS, Potential, reward};
+use crate::{DRAWS, Potential, reward, warfarin_cost};
 use counterpoint::data::{Column, Outcome, Parts, Roles, Table};
-use counterpoint::{Policy, Result, SplitRule};
+use counterpoint::{Log, Policy, Result, SplitRule};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -17,17 +18,33 @@ const QUICK_STEP: usize = 5;
 /// Contexts of Warfarin.
 const WARFARIN_CONTEXTS: usize = 81;
 
-/// A log in three parts, and what any action would have earned on the test part.
+/// A log in three parts, and the truth of its test part.
 #[derive(Clone, Debug)]
 pub struct World {
+    /// Where the rows come from, for the keys of finished work.
+    pub source: &'static str,
     /// Train, valid and test.
     pub parts: Parts,
-    /// Contexts of the test part, row-major.
+    /// What any action would have earned on the test part.
+    pub truth: Truth,
+}
+
+/// What any action would earn, context by context.
+#[derive(Clone, Debug)]
+pub struct Truth {
+    /// Contexts, row-major.
     x: Vec<f64>,
-    /// What is hidden from learners, a number a test row: the potential, the expert's dose.
-    hidden: Vec<f64>,
+    /// Contexts a row.
+    d: usize,
+    /// What is hidden from learners, a number a row: the potential, the expert's dose.
+    pub hidden: Vec<f64>,
     /// The reward of an action where that number is hidden.
     reward: fn(f64, f64) -> f64,
+}
+
+/// The three potentials, each [`potential`].
+pub fn potentials(ask: &Ask) -> Result<Vec<(Potential, World)>> {
+    Potential::ALL.into_iter().map(|kind| Ok((kind, potential(ask, kind)?))).collect()
 }
 
 /// One of the three potentials: from the directory of the [`Ask`], or simulated with seed 1. Quick runs take a fifth of the rows.
@@ -47,18 +64,19 @@ pub fn read_potential(dir: &Path, kind: Potential, step: usize) -> Result<World>
         Potential::Anisotropic => "anisotropic",
     };
     let names = ["x0", "x1", "action", "reward", "propensity", "split", "potential"].map(String::from);
-    of_table(thinned(Table::read(dir.join(format!("{name}.parquet")), &names)?, step))
+    of_table(thinned(Table::read(dir.join(format!("{name}.parquet")), &names)?, step), "the paper's file")
 }
 
 /// A potential drawn anew.
 pub fn drawn_potential(kind: Potential, rows: usize, seed: u64) -> Result<World> {
-    of_table(kind.simulate(rows, seed).table())
+    of_table(kind.simulate(rows, seed).table(), "drawn anew")
 }
 
-fn of_table(table: Table) -> Result<World> {
+fn of_table(table: Table, source: &'static str) -> Result<World> {
     let hidden = table.numbers("potential")?;
     let log = table.into_log(&roles(2, Some("split".into())))?;
-    World::new(log.into_parts(SplitRule::Column)?, &hidden, reward)
+    let parts = log.into_parts(SplitRule::Column)?;
+    Ok(World { source, truth: Truth::of(&parts.test, &hidden, reward), parts })
 }
 
 /// Warfarin, split by thirds; nothing without a directory.
@@ -67,17 +85,23 @@ pub fn warfarin(ask: &Ask) -> Result<Option<World>> {
 }
 
 fn read_warfarin(dir: &Path) -> Result<World> {
+    let (log, dose) = warfarin_log(dir)?;
+    let parts = log.into_parts(SplitRule::Hash { seed: 0, shares: [1.0; 3] })?;
+    Ok(World { source: "the paper's file", truth: Truth::of(&parts.test, &dose, warfarin_reward), parts })
+}
+
+/// Warfarin undivided, with the experts' doses.
+pub(super) fn warfarin_log(dir: &Path) -> Result<(Log, Vec<f64>)> {
     let mut names: Vec<String> = (0..WARFARIN_CONTEXTS).map(|j| format!("x{j}")).collect();
     names.extend(["action", "reward", "propensity", "expert_dose"].map(String::from));
     let table = Table::read(dir.join("warfarin.parquet"), &names)?;
     let dose = table.numbers("expert_dose")?;
-    let log = table.into_log(&roles(WARFARIN_CONTEXTS, None))?;
-    World::new(log.into_parts(SplitRule::Hash { seed: 0, shares: [1.0; 3] })?, &dose, warfarin_reward)
+    Ok((table.into_log(&roles(WARFARIN_CONTEXTS, None))?, dose))
 }
 
-/// Minus the cost max(|a - t| - 0.1 t, 0) of a dose where the expert gives t.
-pub fn warfarin_reward(action: f64, dose: f64) -> f64 {
-    -((action - dose).abs() - 0.1 * dose).max(0.0)
+/// Minus the cost of a dose.
+pub(super) fn warfarin_reward(action: f64, dose: f64) -> f64 {
+    -warfarin_cost(action, dose)
 }
 
 fn roles(contexts: usize, split: Option<String>) -> Roles {
@@ -111,73 +135,104 @@ fn thinned(mut table: Table, step: usize) -> Table {
 }
 
 impl World {
-    /// Joins the parts with the hidden column of the whole log, by row number.
-    fn new(parts: Parts, hidden: &[f64], reward: fn(f64, f64) -> f64) -> Result<Self> {
-        let (x, _) = parts.test.thin(parts.test.rows());
-        let hidden = parts.test.blocks().iter().flat_map(|b| &b.ids).map(|i| hidden[*i as usize]).collect();
-        Ok(World { parts, x, hidden, reward })
+    /// What the log earned on its test rows, with its standard error.
+    pub fn logged(&self) -> (f64, f64) {
+        figures(&self.parts.test.blocks().iter().flat_map(|b| b.y.iter().map(|y| -y)).collect::<Vec<_>>())
+    }
+}
+
+impl Truth {
+    /// The truth of some rows of a log, given the hidden column of the whole of it.
+    pub(super) fn of(rows: &Log, hidden: &[f64], reward: fn(f64, f64) -> f64) -> Self {
+        let (x, _) = rows.thin(rows.rows());
+        let hidden = rows.blocks().iter().flat_map(|b| &b.ids).map(|i| hidden[*i as usize]).collect();
+        Truth { x, d: rows.d(), hidden, reward }
     }
 
-    /// The true value of a policy: the known reward averaged over [`DRAWS`] sampled actions a test context, with its
-    /// standard error over contexts.
-    pub fn value(&self, policy: &Policy, seed: u64) -> (f64, f64) {
-        self.average(|rows| {
+    /// The contexts of row i.
+    pub fn context(&self, i: usize) -> &[f64] {
+        &self.x[i * self.d..(i + 1) * self.d]
+    }
+
+    /// What an action earns in row i.
+    pub fn reward(&self, i: usize, action: f64) -> f64 {
+        (self.reward)(action, self.hidden[i])
+    }
+
+    /// Every [`DRAWS`] actions a policy samples in a row become their mean reward there: a number a row.
+    pub fn rewards(&self, policy: &Policy, seed: u64) -> Vec<f64> {
+        self.each(|rows| {
             let mut scorer = policy.scorer();
-            rows.iter().map(|&i| self.row(i, |row| scorer.sample(self.context(i), seed, row).0[0])).collect()
+            rows.iter().map(|&i| self.drawn(i, |row| scorer.sample(self.context(i), seed, row).0[0]).0).collect()
         })
     }
 
-    /// The same of a policy's mean action.
+    /// The true value of a policy: the mean of its [rewards](Self::rewards), with the standard error over contexts.
+    pub fn value(&self, policy: &Policy, seed: u64) -> (f64, f64) {
+        figures(&self.rewards(policy, seed))
+    }
+
+    /// The true value with the Monte-Carlo error of its draws, the contexts being given, as the paper's error bars are.
+    ///
+    /// ```text
+    /// value = mean_i mean_k r(a_ik, t_i),   error = sqrt(sum_i s_i^2 / DRAWS) / n
+    /// ```
+    pub fn value_on_these(&self, policy: &Policy, seed: u64) -> (f64, f64) {
+        let each: Vec<(f64, f64)> = self.each(|rows| {
+            let mut scorer = policy.scorer();
+            rows.iter().map(|&i| self.drawn(i, |row| scorer.sample(self.context(i), seed, row).0[0])).collect()
+        });
+        let n = each.len() as f64;
+        let sum = |f: fn(&(f64, f64)) -> f64| each.iter().map(f).sum::<f64>();
+        (sum(|e| e.0) / n, sum(|e| e.1).sqrt() / n)
+    }
+
+    /// The true value of a policy's mean action.
     pub fn mean_value(&self, policy: &Policy) -> (f64, f64) {
-        self.average(|rows| {
+        figures(&self.each(|rows| {
             let mut scorer = policy.scorer();
             let mut mean = [0.0];
             let mut value = |i: usize| {
                 scorer.mean(self.context(i), &mut mean);
-                (self.reward)(mean[0], self.hidden[i])
+                self.reward(i, mean[0])
             };
             rows.iter().map(|&i| value(i)).collect()
-        })
+        }))
     }
 
-    /// The same of a rival's policy.
+    /// The true value of a rival's policy.
     pub fn rival_value(&self, policy: &RivalPolicy, seed: u64) -> (f64, f64) {
-        self.average(|rows| {
+        figures(&self.each(|rows| {
             let value = |i: usize| {
                 let sampler = policy.sampler(self.context(i));
-                self.row(i, |row| sampler(seed, row))
+                self.drawn(i, |row| sampler(seed, row)).0
             };
             rows.iter().map(|&i| value(i)).collect()
-        })
+        }))
     }
 
-    /// What the log earned on its test rows.
-    pub fn logged(&self) -> (f64, f64) {
-        mean(&self.parts.test.blocks().iter().flat_map(|b| b.y.iter().map(|y| -y)).collect::<Vec<_>>())
+    /// The mean reward of row i over draws, and the variance of that mean.
+    fn drawn(&self, i: usize, mut draw: impl FnMut(u64) -> f64) -> (f64, f64) {
+        let (first, n) = (i as u64 * DRAWS, DRAWS as f64);
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for row in first..first + DRAWS {
+            let r = self.reward(i, draw(row));
+            sum += r;
+            squares += r * r;
+        }
+        (sum / n, (squares - sum * sum / n).max(0.0) / ((n - 1.0) * n))
     }
 
-    fn context(&self, i: usize) -> &[f64] {
-        let d = self.parts.test.d();
-        &self.x[i * d..(i + 1) * d]
-    }
-
-    /// The mean reward of test row i over draws.
-    fn row(&self, i: usize, mut draw: impl FnMut(u64) -> f64) -> f64 {
-        let first = i as u64 * DRAWS;
-        (first..first + DRAWS).map(|row| (self.reward)(draw(row), self.hidden[i])).sum::<f64>() / DRAWS as f64
-    }
-
-    fn average(&self, rewards: impl Fn(&[usize]) -> Vec<f64> + Sync + Send) -> (f64, f64) {
-        let rows: Vec<usize> = (0..self.hidden.len()).collect();
-        mean(&rows.par_chunks(1024).flat_map_iter(rewards).collect::<Vec<_>>())
+    /// Figures of all rows, in order, whatever the number of threads.
+    pub(super) fn each<T: Send>(&self, rows: impl Fn(&[usize]) -> Vec<T> + Sync + Send) -> Vec<T> {
+        let all: Vec<usize> = (0..self.hidden.len()).collect();
+        all.par_chunks(1024).flat_map_iter(rows).collect()
     }
 }
 
 /// Mean and standard error.
-fn mean(v: &[f64]) -> (f64, f64) {
-    let n = v.len() as f64;
-    let mean = v.iter().sum::<f64>() / n;
-    (mean, (v.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n * (n - 1.0))).sqrt())
+pub(super) fn figures(v: &[f64]) -> (f64, f64) {
+    (mean(v), std_error(v))
 }
 
 #[cfg(test)]
@@ -195,8 +250,10 @@ mod tests {
         let policy = logging_policy().expect("a policy");
         let rows = 4000..6000;
         let own = online_value(&policy, [&s.x[0][rows.clone()], &s.x[1][rows.clone()]], &s.potential[rows], 3);
-        let (value, error) = world.value(&policy, 3);
+        let (value, error) = world.truth.value(&policy, 3);
         assert!((value - own).abs() < 1e-12, "{value} {own}");
+        let (same, of_draws) = world.truth.value_on_these(&policy, 3);
+        assert!((same - value).abs() < 1e-12 && of_draws > 1e-4 && of_draws < error, "{of_draws}");
         assert!((value - world.logged().0).abs() < 5.0 * world.logged().1 && error > 0.0);
     }
 
@@ -212,16 +269,9 @@ mod tests {
         for world in [warfarin(&ask).expect("read").expect("there"), potential(&ask, Potential::Moons).expect("read")] {
             let blocks = world.parts.test.blocks().iter();
             let logged = blocks.flat_map(|b| b.a[0].iter().zip(&b.y));
-            for ((a, y), hidden) in logged.zip(&world.hidden) {
-                assert!(((world.reward)(*a, *hidden) + y).abs() < 1e-6, "{a} {hidden}: {y}");
+            for (i, (a, y)) in logged.enumerate() {
+                assert!((world.truth.reward(i, *a) + y).abs() < 1e-6, "row {i}: {a}, {y}");
             }
         }
-    }
-
-    #[test]
-    fn a_dose_within_a_tenth_costs_nothing() {
-        assert_eq!(warfarin_reward(33.0, 30.0), 0.0);
-        assert_eq!(warfarin_reward(40.0, 30.0), -7.0);
-        assert_eq!(warfarin_reward(20.0, 30.0), -7.0);
     }
 }

@@ -5,7 +5,7 @@
 //! share them.
 
 use super::Ask;
-use super::sets::{Set, sets};
+use super::{World, potentials};
 use crate::Potential;
 use counterpoint::features::ContextKind;
 use counterpoint::recipe::EstimatorName;
@@ -63,20 +63,20 @@ pub(super) fn pool(ask: &Ask, variants: &[Variant]) -> Result<Vec<Vec<Fitted>>> 
     let mut grid = Grid::named_or_file("paper-synthetic")?;
     grid.limit = Some(ask.by_effort(8, 60));
     let (recipes, seeds) = (grid.candidates(7)?, ask.by_effort(1, 3));
-    let sets = sets(ask)?;
+    let sets = potentials(ask)?;
     let mut wanted = Vec::new();
-    for set in &sets {
+    for (kind, world) in &sets {
         for index in 0..recipes.len() {
-            wanted.extend((0..seeds).map(|seed| (set, index, seed)));
+            wanted.extend((0..seeds).map(|seed| (*kind, world, index, seed)));
         }
     }
     wanted
         .par_iter()
-        .map(|(set, index, seed)| {
+        .map(|(kind, world, index, seed)| {
             let fit = |v: &Variant| {
-                let key =
-                    format!("pool {} ({}) recipe {index} of {} seed {seed} {v:?}", set.kind, set.source, recipes.len());
-                ask.once(&key, || fit(set, &vary(&recipes[*index], *seed, *v)))
+                let (source, of) = (world.source, recipes.len());
+                let key = format!("pool {kind} ({source}) recipe {index} of {of} seed {seed} {v:?}");
+                ask.once(&key, || fit(*kind, world, &vary(&recipes[*index], *seed, *v)))
             };
             variants.iter().map(fit).collect()
         })
@@ -92,18 +92,18 @@ fn vary(recipe: &Recipe, seed: u64, variant: Variant) -> Recipe {
     }
 }
 
-fn fit(set: &Set, recipe: &Recipe) -> Result<Fitted> {
+fn fit(kind: Potential, world: &World, recipe: &Recipe) -> Result<Fitted> {
     let engine = Engine::single();
-    let learned = learn(&engine, &set.parts.train, recipe, &|_| ControlFlow::Continue(()))?;
+    let learned = learn(&engine, &world.parts.train, recipe, &|_| ControlFlow::Continue(()))?;
     let offline = |estimator: &Estimator| -> Result<Offline> {
-        let e = evaluate(&engine, &set.parts.test, &learned.policy, estimator, None)?;
+        let e = evaluate(&engine, &world.parts.test, &learned.policy, estimator, None)?;
         Ok(Offline { value: -e.cost, std_error: e.std_error })
     };
-    let valid = evaluate(&engine, &set.parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
+    let valid = evaluate(&engine, &world.parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
     Ok(Fitted {
-        set: set.kind,
+        set: kind,
         linear: recipe.context_map == ContextKind::Linear,
-        online: set.online(&learned.policy),
+        online: world.truth.value(&learned.policy, 1).0,
         objective: learned.objective,
         evaluations: learned.starts[0].evaluations,
         share: valid.effective / valid.rows,

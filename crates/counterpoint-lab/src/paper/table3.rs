@@ -150,8 +150,8 @@ fn run(ask: &Ask, set: &str, world: &World, job: &Job) -> Result<Record> {
 
 fn rival_record(rival: &Rival, world: &World) -> Result<Record> {
     let judged = judge(&Engine::single(), rival, &world.parts.train, &world.parts.valid, SEED)?;
-    let deployed = world.rival_value(&rival.deployed(&judged.policy), SEED);
-    let value = world.rival_value(&judged.policy, SEED);
+    let deployed = world.truth.rival_value(&rival.deployed(&judged.policy), SEED);
+    let value = world.truth.rival_value(&judged.policy, SEED);
     let settings = String::new();
     Ok(Record { settings, figures: judged.figures, deployed: Some(deployed), judged: Some(value), failure: None })
 }
@@ -169,7 +169,7 @@ fn clp_record(recipe: &Recipe, world: &World) -> Result<Record> {
         rows: e.rows,
         mean_weight: e.mean_weight,
     };
-    let value = world.value(&policy, SEED);
+    let value = world.truth.value(&policy, SEED);
     let settings = String::new();
     Ok(Record { settings, figures: Some(figures), deployed: Some(value), judged: Some(value), failure: None })
 }

@@ -1,6 +1,6 @@
 //! Table 6: transforms of the weight, on policies over buckets and on the loss predictor.
 
-use super::parts::{Fit, HEAD, Job, MAPS, World, chosen, compared, value, worlds};
+use super::parts::{self, Fit, HEAD, Job, MAPS, Set, chosen, compared, value};
 use super::{Ask, Cell, Exhibit, Table};
 use crate::discrete::DiscreteRecipe;
 use counterpoint::recipe::EstimatorName;
@@ -83,23 +83,22 @@ pub(super) fn continuous(ask: &Ask, recipes: &[Recipe]) -> Vec<Job> {
 }
 
 /// The chosen policy's reward of every test context: by method, then set.
-pub(super) fn run(ask: &Ask, worlds: &[World], methods: &[Method]) -> Result<Vec<Vec<Vec<f64>>>> {
-    let cells: Vec<(&World, Vec<Job>)> =
-        methods.iter().flat_map(|m| worlds.iter().map(|w| (w, (m.jobs)(ask)))).collect();
+pub(super) fn run(ask: &Ask, sets: &[Set], methods: &[Method]) -> Result<Vec<Vec<Vec<f64>>>> {
+    let cells: Vec<(&Set, Vec<Job>)> = methods.iter().flat_map(|m| sets.iter().map(|w| (w, (m.jobs)(ask)))).collect();
     let fits: Vec<Option<Fit>> = chosen(ask, &cells)?;
     let rewards: Vec<Vec<f64>> = fits
         .iter()
         .zip(&cells)
-        .map(|(fit, (world, _))| fit.as_ref().map(|f| world.rewards(&f.found)).unwrap_or_default())
+        .map(|(fit, (set, _))| fit.as_ref().map(|f| set.rewards(&f.found)).unwrap_or_default())
         .collect();
-    Ok(rewards.chunks(worlds.len()).map(<[_]>::to_vec).collect())
+    Ok(rewards.chunks(sets.len()).map(<[_]>::to_vec).collect())
 }
 
 /// The rows of a table like the paper's, the logging policy first.
-pub(super) fn table(caption: &str, worlds: &[World], methods: &[Method], rewards: &[Vec<Vec<f64>>]) -> Table {
+pub(super) fn table(caption: &str, sets: &[Set], methods: &[Method], rewards: &[Vec<Vec<f64>>]) -> Table {
     let logged = [0.5301, 0.5301, 0.4533];
-    let first = worlds.iter().zip(logged).map(|(w, paper)| {
-        Cell::Value(super::Value { ours: w.logged(), paper: Some(paper), ..super::Value::default() })
+    let first = sets.iter().zip(logged).map(|(w, paper)| {
+        Cell::Value(super::Value { ours: w.world.logged().0, paper: Some(paper), ..super::Value::default() })
     });
     let mut rows = vec![[Cell::from("Logging policy")].into_iter().chain(first).collect()];
     for (method, rewards) in methods.iter().zip(rewards) {
@@ -113,29 +112,29 @@ pub(super) fn table(caption: &str, worlds: &[World], methods: &[Method], rewards
 }
 
 /// Pairs of two methods over the sets, where both have a policy.
-pub(super) fn pairs<'a>(worlds: &[World], a: &'a [Vec<f64>], b: &'a [Vec<f64>]) -> Vec<(String, &'a [f64], &'a [f64])> {
-    let both = worlds.iter().zip(a.iter().zip(b)).filter(|(_, (a, b))| !a.is_empty() && !b.is_empty());
+pub(super) fn pairs<'a>(sets: &[Set], a: &'a [Vec<f64>], b: &'a [Vec<f64>]) -> Vec<(String, &'a [f64], &'a [f64])> {
+    let both = sets.iter().zip(a.iter().zip(b)).filter(|(_, (a, b))| !a.is_empty() && !b.is_empty());
     both.map(|(w, (a, b))| (w.kind.to_string(), &a[..], &b[..])).collect()
 }
 
 /// Table 6 of the paper, `table:weight_transforming`.
 pub fn table6(ask: &Ask) -> Result<Exhibit> {
-    let worlds = worlds(ask)?;
-    let rewards = run(ask, &worlds, &METHODS)?;
-    let against = |says: &str, a: usize, b: usize| compared(says, &pairs(&worlds, &rewards[a], &rewards[b]));
+    let sets = parts::sets(ask)?;
+    let rewards = run(ask, &sets, &METHODS)?;
+    let against = |says: &str, a: usize, b: usize| compared(says, &pairs(&sets, &rewards[a], &rewards[b]));
     Ok(Exhibit {
         about: "Policies over buckets of the action and the continuous loss predictor (CLP), each learned by several \
                 transforms of the weight. Every cell is the policy with the best SNIPS on the valid part among those with n_eff/n > 1% \
                 there, over context maps and, as the method has them, numbers of buckets, caps and variance penalties; its value is the known \
                 reward on the test contexts, 100 draws each (the exact mean for buckets)."
             .into(),
-        tables: vec![table("Test reward by transform of the weight", &worlds, &METHODS, &rewards)],
+        tables: vec![table("Test reward by transform of the weight", &sets, &METHODS, &rewards)],
         claims: vec![
             against("Over buckets, soft clipping does better than SWITCH.", 3, 0),
             against("Over buckets, soft clipping does better than CAB.", 3, 1),
             compared(
                 "With the loss predictor, soft clipping does better than the power mean on moons and circles.",
-                &pairs(&worlds[..2], &rewards[5], &rewards[4]),
+                &pairs(&sets[..2], &rewards[5], &rewards[4]),
             ),
             against("The continuous loss predictor does better than policies over buckets (both soft-clipped).", 5, 3),
         ],

@@ -1,6 +1,6 @@
 //! Table 7: doubly robust policies, over buckets and continuous, and what the estimates behind them are worth.
 
-use super::parts::{Job, compared, worlds};
+use super::parts::{self, Job, compared};
 use super::table6::{BUCKETS, Method, continuous, discrete, pairs, run, table};
 use super::{Ask, Exhibit, bias};
 use counterpoint::recipe::EstimatorName;
@@ -49,9 +49,9 @@ fn doubly_robust(ask: &Ask, estimator: EstimatorName) -> Vec<Job> {
 
 /// Table 7 of the paper, the doubly robust estimators, and the bias and variance of the estimates.
 pub fn table7(ask: &Ask) -> Result<Exhibit> {
-    let worlds = worlds(ask)?;
-    let rewards = run(ask, &worlds, &METHODS)?;
-    let against = |says: &str, a: usize, b: usize| compared(says, &pairs(&worlds, &rewards[a], &rewards[b]));
+    let sets = parts::sets(ask)?;
+    let rewards = run(ask, &sets, &METHODS)?;
+    let against = |says: &str, a: usize, b: usize| compared(says, &pairs(&sets, &rewards[a], &rewards[b]));
     let (estimates, more) = bias::table(ask)?;
     let mut claims = vec![
         against("The continuous doubly robust policy (CDF differences) does better than the discrete one.", 3, 0),
@@ -65,7 +65,7 @@ pub fn table7(ask: &Ask) -> Result<Exhibit> {
                 second table holds fixed policies and asks what each estimate of their value is worth, over \
                 simulated logs."
             .into(),
-        tables: vec![table("Test reward of doubly robust policies", &worlds, &METHODS, &rewards), estimates],
+        tables: vec![table("Test reward of doubly robust policies", &sets, &METHODS, &rewards), estimates],
         pictures: Vec::new(),
         claims,
         notes: vec![

@@ -54,6 +54,24 @@ pub struct Sums {
 pub(super) const GRADED: usize = 10;
 
 impl Sums {
+    /// Adds a row: its term t, transformed weight v, model part g, entropy h, cost y and row weight.
+    pub fn add(&mut self, [t, v, g, h]: [f64; 4], y: f64, omega: f64) {
+        self.n += omega;
+        self.t += omega * t;
+        self.v += omega * v;
+        self.g += omega * g;
+        self.tt += omega * t * t;
+        self.tv += omega * t * v;
+        self.vv += omega * v * v;
+        self.gg += omega * g * g;
+        self.tg += omega * t * g;
+        self.vg += omega * v * g;
+        self.y += omega * y;
+        self.yy += omega * y * y;
+        self.ty += omega * t * y;
+        self.h += omega * h;
+    }
+
     /// Adds the sums of other rows.
     pub fn merge(&mut self, other: &Sums) {
         // no rows have no scale: they must not pull tiny weights up to theirs, where they would vanish

@@ -91,7 +91,7 @@ fn index(set: usize, estimator: usize, class: usize) -> usize {
 fn table(caption: &str, sets: &[Set], found: &[Found]) -> Table {
     let mut logging: Vec<Cell> = vec!["logging policy".into()];
     for set in sets {
-        let [ours, error] = set.logged;
+        let (ours, error) = set.logged;
         logging.push(
             Value { ours, error: Some(error), paper: Some(PAPER_LOGGING[set.kind.column()]), paper_error: None }.into(),
         );

@@ -74,7 +74,7 @@ impl<'a> Search<'a> {
         ask.once(&self.key("value", recipe), || {
             let learned =
                 learn(&Engine::single(), &self.set.learn, &self.recipes[recipe], &|_| ControlFlow::Continue(()))?;
-            Ok(self.set.value(&learned.policy, 1))
+            Ok(self.set.truth.value_on_these(&learned.policy, 1).into())
         })
     }
 }

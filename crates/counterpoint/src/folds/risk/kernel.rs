@@ -19,7 +19,7 @@ mod tests;
 
 use super::super::design::{Lane, STRIP, Strips};
 use super::math::{Elementary, V, powers};
-use super::truth::{PlainRows, add_sums};
+use super::truth::PlainRows;
 use super::{Partial, Risk};
 use crate::estimate::{Normalise, Sums};
 use crate::policy::{Family, Mean};
@@ -291,7 +291,7 @@ fn plain_rows<T: Lanes>(risk: &Risk, plain: &mut PlainRows, b: &Strips<T>, first
             *m = lane.0[i].f64();
         }
         let (y, omega) = plain.fill(b, first + i, &mu);
-        add_sums(&mut scratch.answer.sums, &plain.terms.value, y, omega);
+        scratch.answer.sums.add(plain.terms.value, y, omega);
         for (slot, &r) in risk.graded.iter().enumerate() {
             for c in 0..q {
                 scratch.slope[slot * q + c].0[i] = T::of(omega * plain.terms.graded(r, c));

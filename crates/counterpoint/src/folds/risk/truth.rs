@@ -7,7 +7,7 @@ use super::super::design::{Columns, Design, Real, STRIP, Strips};
 use super::super::rows::{Row, Terms, log_weight};
 use super::{Partial, Risk};
 use crate::engine::{Engine, Fold};
-use crate::estimate::{Normalise, Sums, Weight};
+use crate::estimate::{Normalise, Weight};
 use crate::policy::Mean;
 
 /// Beyond this, ln w is too close to the end of the floating-point range for plain sums of squares.
@@ -116,7 +116,7 @@ pub(crate) fn block<T: Real>(risk: &Risk, b: &Strips<T>) -> Partial {
         w.score(b, i);
         let row = Worker::row(risk, &w.a, b, i);
         w.terms.fill(&risk.question, risk.family, &row, &w.mu, &risk.std, out.sums.scale);
-        add_sums(&mut out.sums, &w.terms.value, row.y, omega);
+        out.sums.add(w.terms.value, row.y, omega);
         for (slot, &r) in risk.graded.iter().enumerate() {
             let grads = &mut out.grads[slot * width..(slot + 1) * width];
             for c in 0..q {
@@ -138,24 +138,6 @@ pub(crate) fn block<T: Real>(risk: &Risk, b: &Strips<T>) -> Partial {
         }
     }
     out
-}
-
-/// Adds a row's values to the sums.
-pub(crate) fn add_sums(s: &mut Sums, [t, v, g, h]: &[f64; 4], y: f64, omega: f64) {
-    s.n += omega;
-    s.t += omega * t;
-    s.v += omega * v;
-    s.g += omega * g;
-    s.tt += omega * t * t;
-    s.tv += omega * t * v;
-    s.vv += omega * v * v;
-    s.gg += omega * g * g;
-    s.tg += omega * t * g;
-    s.vg += omega * v * g;
-    s.y += omega * y;
-    s.yy += omega * y * y;
-    s.ty += omega * t * y;
-    s.h += omega * h;
 }
 
 /// The scale of the weights of a block: 0, or the largest ln w where plain weights would leave the range.
