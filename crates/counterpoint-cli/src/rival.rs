@@ -7,7 +7,7 @@ use crate::{flag, output, say};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use counterpoint::certify::certify_scored;
-use counterpoint::{Engine, Error, Result};
+use counterpoint::{Engine, Error, Gate, Policy, Result};
 use counterpoint_lab::rivals::{Judged, Rival, choose};
 use std::path::PathBuf;
 
@@ -15,9 +15,12 @@ use std::path::PathBuf;
 ///
 /// dm: ridge regression of the cost, greedy action; sdm: the same with normal noise; ks, sn-ks: kernel smoothing (Kallus and Zhou
 /// 2018); o-learning: outcome-weighted learning (Chen, Zeng and Kosorok 2016); cats: a tree over discretised actions (Majzoubi
-/// and others 2020); demirer: doubly robust coefficients (Demirer and others 2019). Settings are chosen from a small grid by SNIPS on the
-/// valid part among those with more than 1% effective rows. A deterministic rule has no density to weigh: it is judged with normal
-/// noise of a fifth of the logged actions' standard deviation around it.
+/// and others 2020); demirer: doubly robust coefficients (Demirer and others 2019). softmax-ips, -soft, -switch, -cab, -cab-dr, -dr: the
+/// actions cut into buckets and a softmax over them, learned by IPS, soft clipping, SWITCH, CAB, CAB-DR or DR; within a bucket the
+/// action is drawn evenly. Settings are chosen from a small grid by SNIPS on the valid part among those that pass the
+/// certificate's gate. A deterministic rule has no density to weigh: it is judged with normal noise of a fifth of the logged actions'
+/// standard deviation around it. Continuous policies learned by other estimators (the power mean, say) are the business of `learn --set
+/// estimator=power-mean`.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  counterpoint rival o-learning log.parquet --context x0,x1 --action action --reward reward \\\n      --propensity propensity --split split -o rival.json"
@@ -30,6 +33,10 @@ pub(crate) struct RunRival {
     log: LogArgs,
     #[command(flatten)]
     terms: TermArgs,
+    /// The logging policy as a policy file. Softmax methods ask it how often each bucket was chosen; without it that is learned
+    /// from the train part.
+    #[arg(long, value_name = "FILE")]
+    logging_policy: Option<PathBuf>,
     /// Seed of the split, of the fits and of the bootstrap.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -47,7 +54,9 @@ pub(crate) struct RunRival {
 impl RunRival {
     pub(crate) fn run(&self) -> Result<Done> {
         let beside = certify::beside(&self.output);
-        output::check(&[&self.output, &beside], &self.log.files()?)?;
+        let mut inputs = self.log.files()?;
+        inputs.extend(self.logging_policy.clone());
+        output::check(&[&self.output, &beside], &inputs)?;
         let engine = Engine::new(self.threads)?;
         let whole = self.log.read(&engine)?;
         let log = whole.heading();
@@ -56,18 +65,27 @@ impl RunRival {
         }
         let parts = whole.into_parts(self.log.rule(self.seed))?;
         let grid = Rival::grid(&self.method, log.d())?;
-        let chosen = choose(&engine, &grid, &parts.train, &parts.valid, self.seed)?;
+        let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
+        let terms = self.terms.terms(self.seed);
+        let gate = Gate {
+            min_effective_rows: terms.min_effective_rows,
+            min_effective_share: terms.min_effective_share,
+            max_mean_weight_error: terms.max_mean_weight_error,
+        };
+        let bar =
+            say::bar(grid.len() as u64, "{spinner} learning {bar:30} {pos}/{len} settings [{elapsed}, {eta} left]");
+        let rows = [&parts.train, &parts.valid];
+        let chosen = choose(&engine, &grid, rows, logging.as_ref(), gate, self.seed, &|| bar.inc(1));
+        bar.finish_and_clear();
+        let chosen = chosen?;
         let Judged { rival, policy, .. } = &chosen.best;
         let rows = [policy.score(&engine, &parts.valid)?, policy.score(&engine, &parts.test)?];
-        let certificate = certify_scored(&engine, &rows[0], &rows[1], &self.terms.terms(self.seed))?;
+        let certificate = certify_scored(&engine, &rows[0], &rows[1], &terms)?;
         let certificate = certificate.resting_on(&log.schema().propensities).to_user(log.schema().direction);
         let settings = serde_json::to_value(rival).unwrap_or_default();
         say::heading(format_args!("Learned by {}", self.method));
-        let passed = chosen.all.iter().filter(|j| j.figures.is_some_and(|f| f.passes())).count();
-        say::line(format_args!(
-            "  {} settings tried, {passed} with enough effective rows; chosen: {settings}",
-            grid.len()
-        ));
+        let passed = chosen.all.iter().filter(|j| j.figures.is_some_and(|f| f.passes(gate))).count();
+        say::line(format_args!("  {} settings tried, {passed} pass the gate; chosen: {settings}", grid.len()));
         certify::tell(&certificate, &log.schema().outcome);
         let document = serde_json::json!({ "settings": settings, "policy": policy });
         let files = [(self.output.clone(), format!("{document:#}\n")), (beside, certify::text(&certificate))];

@@ -69,6 +69,16 @@ pub(crate) fn error(e: &Error) {
     }
 }
 
+/// A bar that moves by itself, so that one sees the work is alive; nothing is shown where stderr is not a terminal.
+pub(crate) fn bar(length: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
 /// A bar over the starting points of a training run; it shows itself after a second.
 pub(crate) struct Training {
     bar: ProgressBar,
@@ -77,13 +87,8 @@ pub(crate) struct Training {
 
 impl Training {
     pub(crate) fn new(starts: usize, proximal_steps: usize) -> Self {
-        let bar = ProgressBar::new((starts * (proximal_steps + 1)) as u64);
-        if let Ok(style) =
-            ProgressStyle::with_template("{spinner} learning {bar:30} {pos}/{len} steps, {msg} [{elapsed}]")
-        {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(200));
+        let template = "{spinner} learning {bar:30} {pos}/{len} steps, {msg} [{elapsed}]";
+        let bar = bar((starts * (proximal_steps + 1)) as u64, template);
         Training { bar, evaluations: (0..starts).map(|_| AtomicUsize::new(0)).collect() }
     }
 

@@ -12,9 +12,7 @@ use counterpoint::data::Journal;
 use counterpoint::{
     Engine, Entry, Error, Estimator, Fit, Gate, Grid, Log, Memory, Result, Selected, Step, evaluate, select,
 };
-use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Train many recipes on the train part, judge them on the valid part, keep the best, certify it on the test part.
 ///
@@ -143,12 +141,7 @@ fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<
         say::line(format_args!("resuming: {} finished fits stand in {}", known.len(), path.display()));
         output::on_interrupt(&*kept);
     }
-    let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {bar:30} {pos}/{len} fits [{elapsed}, {eta} left]")
-    {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
+    let bar = say::bar(1, "{spinner} {msg} {bar:30} {pos}/{len} fits [{elapsed}, {eta} left]");
     let record = |fit: &Fit, step: Step| {
         output::undisturbed(|| journal.add(fit))?;
         output::on_interrupt(&*kept);

@@ -42,12 +42,18 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();
     assert!(run(d, "simulate moons --rows 6000 --seed 3 -o log.parquet").status.success());
-    for method in ["sdm", "cats"] {
-        let done = run(d, &format!("rival {method} log.parquet {COLUMNS} -o {method}.json --json"));
+    let (family, contexts) = (counterpoint::Family::LogNormal, ["x0", "x1"]);
+    counterpoint::Policy::constant(family, &contexts, &["action"], &[2.0], &[1.0])
+        .unwrap()
+        .save(d.join("l.json"))
+        .unwrap();
+    for (method, more) in [("sdm", ""), ("cats", ""), ("softmax-ips", ""), ("softmax-dr", "--logging-policy l.json")] {
+        let done = run(d, &format!("rival {method} log.parquet {COLUMNS} {more} -o {method}.json --json"));
         assert!(done.status.code() == Some(0), "{}", text(&done.stderr));
         let said: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-        assert_eq!(said["settings"]["rival"], method);
-        assert_eq!(said["certificate"]["verdict"], "deploy"); // both earn .6 and more, the log .53
+        let name = if method.starts_with("softmax") { "softmax" } else { method };
+        assert_eq!(said["settings"]["rival"], name);
+        assert_eq!(said["certificate"]["verdict"], "deploy"); // all earn .6 and more, the log .53
         assert!(d.join(format!("{method}.json")).exists() && d.join(format!("{method}.certificate.json")).exists());
     }
     let wrong = run(d, &format!("rival vowpal log.parquet {COLUMNS} -o v.json"));

@@ -22,10 +22,9 @@ use clap::Args;
 use counterpoint::data::write_text;
 use counterpoint::{Engine, Error, Result};
 use counterpoint_lab::paper::{Ask, Effort, Experiment, exhibits};
-use indicatif::{ProgressBar, ProgressStyle};
 use kept::{Kept, Surroundings};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Run the paper's tables and figures again, and set ours beside the printed numbers.
 ///
@@ -79,7 +78,7 @@ impl Reproduce {
             let old = wanted.iter().map(|e| Kept::path(&dir, e.name)).chain([journal.clone()]);
             old.for_each(|path| drop(std::fs::remove_file(path)));
         }
-        let bar = bar();
+        let bar = say::bar(0, "{spinner} {prefix} {pos} pieces [{elapsed}] {wide_msg}");
         let watch = bar.clone();
         let ask = Ask::new(effort, self.data.clone(), Engine::new(self.threads)?).remembering(&journal)?.watched(
             move |what| {
@@ -187,13 +186,4 @@ fn publish(dir: &Path, now: &Surroundings) -> Result<()> {
     let kept = Kept::all(dir, now);
     write_text(dir.join("paper.md"), &markdown::text(&kept, now))?;
     write_text(dir.join("index.html"), &page::html(&kept, now))
-}
-
-fn bar() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} {pos} pieces [{elapsed}] {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

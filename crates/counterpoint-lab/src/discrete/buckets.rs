@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Neighbouring intervals that cover the logged actions; each holds at least one of them.
 ///
 /// Bucket k is [edge k, edge k+1), the last one closed. For weights the outer buckets are open, so that every action has
-/// a bucket and the shares of the logging policy add up to one; as a density they end at the smallest and largest logged action.
+/// a bucket and the shares of the logging policy add up to one; as a density they end at the 1st and the 99th percentile of the
+/// logged actions, because a density spread over a long tail would act where the log hardly ever did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Buckets {
     /// K + 1 ascending edges.
@@ -22,7 +23,7 @@ impl Buckets {
     /// ```
     /// use counterpoint_lab::discrete::Buckets;
     /// let b = Buckets::quantile(&[1.0, 2.0, 3.0, 4.0, 6.0, 9.0], 2)?;
-    /// assert_eq!((b.len(), b.edges()), (2, &[1.0, 3.5, 9.0][..]));
+    /// assert_eq!((b.len(), b.edges()), (2, &[1.05, 3.5, 8.85][..]));
     /// assert_eq!((b.index(3.4), b.index(3.5), b.index(100.0)), (0, 1, 1));
     /// assert_eq!((b.centre(0), b.centre(1)), (2.0, 6.0));
     /// # Ok::<(), counterpoint::Error>(())
@@ -33,14 +34,15 @@ impl Buckets {
         }
         let mut sorted = actions.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let (Some(&low), Some(&high)) = (sorted.first(), sorted.last()) else {
+        if sorted.is_empty() {
             return Err(Error::data("there are no actions to cut into buckets"));
-        };
+        }
+        let [low, high] = [0.01, 0.99].map(|q| quantile_sorted(&sorted, q));
         let below = |edge: f64| sorted.partition_point(|a| *a < edge);
         let (mut edges, mut starts) = (vec![low], vec![0]);
         for j in 1..k {
             let edge = quantile_sorted(&sorted, j as f64 / k as f64);
-            if edge < high && below(edge) > starts[starts.len() - 1] {
+            if edge > low && edge < high && below(edge) > starts[starts.len() - 1] {
                 edges.push(edge);
                 starts.push(below(edge));
             }
@@ -89,7 +91,7 @@ impl Buckets {
         self.edges[k + 1] - self.edges[k]
     }
 
-    /// Whether a logged action could have been there.
+    /// Whether the policy could act there.
     pub fn covers(&self, action: f64) -> bool {
         self.edges[0] <= action && action <= self.edges[self.len()]
     }

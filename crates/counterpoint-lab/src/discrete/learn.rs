@@ -9,7 +9,7 @@ use counterpoint::estimate::{LossModel, Target};
 use counterpoint::features::{ActionMap, ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::folds::{LossOptions, fit_loss_model};
 use counterpoint::optim::{Lbfgs, Optimiser, Proximal};
-use counterpoint::{Engine, Error, Estimate, Estimator, Log, Normalise, Result};
+use counterpoint::{Engine, Error, Estimate, Estimator, Log, Normalise, Policy, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
 /// What to learn and how: [`counterpoint::Recipe`], as far as it makes sense for buckets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DiscreteRecipe {
     /// How many buckets, at least 2.
     pub buckets: usize,
@@ -80,11 +81,12 @@ pub struct DiscreteLearned {
     pub model: Option<LossModel>,
 }
 
-/// Learns a softmax over buckets. As in the library, costs enter less their mean unless all are at most 0.
+/// Learns a softmax over buckets. As in the library, costs enter less their mean unless all are at most 0. Without the logging
+/// policy, the shares of the buckets are learned from the same rows.
 pub fn learn_discrete(
     engine: &Engine,
     train: &Log,
-    logging: &Logging,
+    logging: Option<&Policy>,
     recipe: &DiscreteRecipe,
 ) -> Result<DiscreteLearned> {
     let mut policy = untrained(train, recipe)?;
@@ -95,7 +97,11 @@ pub fn learn_discrete(
     let costs = train.cost_summary();
     let moved = costs.max > 0.0 || recipe.estimator.normalise == Normalise::ByWeights;
     let baseline = if moved { costs.mean() } else { 0.0 };
-    let rows = Rows::new(train, &policy, &Reference::Buckets(logging), model.as_ref(), baseline)?;
+    let logging = match logging {
+        Some(policy) => Logging::Known(policy.clone()),
+        None => Logging::learn(engine, train, &policy.buckets, &policy.scaler, &policy.map)?,
+    };
+    let rows = Rows::new(train, &policy, &Reference::Buckets(&logging), model.as_ref(), baseline)?;
     let target = Target {
         normalise: recipe.estimator.normalise,
         variance_penalty: recipe.variance_penalty,

@@ -52,7 +52,7 @@ impl DiscretePolicy {
         p
     }
 
-    /// ln of the density that is uniform within buckets; minus infinity where no action was logged.
+    /// ln of the density that is uniform within buckets; minus infinity beyond them.
     pub fn log_density(&self, x: &[f64], action: f64) -> f64 {
         if !self.buckets.covers(action) {
             return f64::NEG_INFINITY;
@@ -64,21 +64,35 @@ impl DiscretePolicy {
     /// An action for one row, and the probability of its bucket. The same seed and row number give the same action.
     pub fn sample(&self, x: &[f64], seed: u64, row: u64) -> (f64, f64) {
         let p = self.probabilities(x);
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(row);
-        let mut left: f64 = rng.random();
-        let drawn = p.iter().position(|p| {
-            left -= p;
-            left < 0.0
-        });
-        let k = drawn.unwrap_or(p.len() - 1); // rounding may leave a last bit of mass
+        let (k, _) = drawn(&p, seed, row);
         (self.buckets.centre(k), p[k])
+    }
+
+    /// Draws for one context that follow [`log_density`](Self::log_density): uniform within the bucket.
+    pub fn sampler(&self, x: &[f64]) -> impl Fn(u64, u64) -> f64 + use<> {
+        let (p, edges) = (self.probabilities(x), self.buckets.edges().to_vec());
+        move |seed, row| {
+            let (k, within) = drawn(&p, seed, row);
+            edges[k] + within * (edges[k + 1] - edges[k])
+        }
     }
 
     /// The mean action given x.
     pub fn mean(&self, x: &[f64]) -> f64 {
         self.probabilities(x).iter().zip(self.buckets.centres()).map(|(p, a)| p * a).sum()
     }
+}
+
+/// A bucket drawn with these probabilities, and a place within it in [0, 1).
+fn drawn(p: &[f64], seed: u64, row: u64) -> (usize, f64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(row);
+    let mut left: f64 = rng.random();
+    let k = p.iter().position(|p| {
+        left -= p;
+        left < 0.0
+    });
+    (k.unwrap_or(p.len() - 1), rng.random()) // rounding may leave a last bit of mass
 }
 
 /// <psi, theta_k> for every k, into `out`.

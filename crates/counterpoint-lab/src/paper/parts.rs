@@ -69,7 +69,7 @@ impl Job {
             Job::Discrete(recipe) => {
                 let key = format!("{name}: buckets {}", serde_json::to_string(recipe).unwrap_or_default());
                 ask.once(&key, || {
-                    let learned = learn_discrete(&engine, &parts.train, &Logging::Known(logging_policy()?), recipe)?;
+                    let learned = learn_discrete(&engine, &parts.train, Some(&logging_policy()?), recipe)?;
                     Fit::new(&parts.valid, Found::Discrete(learned.policy))
                 })
             }

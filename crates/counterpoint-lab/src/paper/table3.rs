@@ -3,7 +3,7 @@
 use super::data::{World, potential, warfarin};
 use super::{Ask, Cell, Claim, Exhibit, Table, Value};
 use crate::Potential;
-use crate::rivals::{EFFECTIVE_SHARE, Figures, JUDGE_STD, Rival, best, judge};
+use crate::rivals::{Figures, JUDGE_STD, PAPER_GATE, Rival, best, judge};
 use counterpoint::features::ContextKind;
 use counterpoint::{Engine, Estimator, Recipe, Result, evaluate, learn};
 use serde::{Deserialize, Serialize};
@@ -149,7 +149,7 @@ fn run(ask: &Ask, set: &str, world: &World, job: &Job) -> Result<Record> {
 }
 
 fn rival_record(rival: &Rival, world: &World) -> Result<Record> {
-    let judged = judge(&Engine::single(), rival, &world.parts.train, &world.parts.valid, SEED)?;
+    let judged = judge(&Engine::single(), rival, [&world.parts.train, &world.parts.valid], None, SEED)?;
     let deployed = world.truth.rival_value(&rival.deployed(&judged.policy), SEED);
     let value = world.truth.rival_value(&judged.policy, SEED);
     let settings = String::new();
@@ -180,7 +180,7 @@ fn chosen(results: &[Vec<Vec<Record>>], row: usize) -> Vec<Option<&Record>> {
         .iter()
         .map(|rows| match row == ROWS.len() {
             true => rows[row].first().filter(|r| r.failure.is_none()), // the default recipe was not chosen, it is
-            false => best(&rows[row], |r| r.figures),
+            false => best(&rows[row], PAPER_GATE, |r| r.figures),
         })
         .collect()
 }
@@ -250,8 +250,9 @@ fn beside(ours: Option<(f64, f64)>, paper: Option<(f64, f64)>) -> Cell {
 fn about() -> String {
     format!(
         "Each method learns on the train rows with every setting of a small grid; the setting is chosen by SNIPS on the valid rows \
-         among policies with n_eff/n > {EFFECTIVE_SHARE}, as in the paper. Values are known rewards on the test contexts, \
-         averaged over 100 sampled actions a context for policies that draw."
+         among policies with n_eff/n >= {}, as in the paper. Values are known rewards on the test contexts, \
+         averaged over 100 sampled actions a context for policies that draw.",
+        PAPER_GATE.min_effective_share
     )
 }
 

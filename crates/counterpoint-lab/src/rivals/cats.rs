@@ -12,7 +12,7 @@
 //! [a - h, a + h], cut to the range of the logged actions.
 
 use super::noise::{Kernel, Noise};
-use super::policy::{RivalPolicy, Rule};
+use super::policy::{Rule, RulePolicy};
 use super::rows::{Centre, Rows, descend, dot};
 use counterpoint::features::ContextKind;
 use counterpoint::{Error, Log, Result};
@@ -45,7 +45,7 @@ impl Default for Cats {
 
 impl Cats {
     /// Learns the tree.
-    pub fn fit(&self, log: &Log, seed: u64) -> Result<RivalPolicy> {
+    pub fn fit(&self, log: &Log, seed: u64) -> Result<RulePolicy> {
         if self.depth == 0 || self.depth > 10 {
             return Err(Error::recipe("depth", format!("{} is out of range (must be 1 to 10)", self.depth)));
         }
@@ -77,7 +77,7 @@ impl Cats {
             }
             below = here;
         }
-        Ok(RivalPolicy::new(&rows, Rule::Tree { map, nodes, actions }, Some(noise)))
+        Ok(RulePolicy::new(&rows, Rule::Tree { map, nodes, actions }, Some(noise)))
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
             assert!((low - 0.6).abs() < 0.4 && (high - 2.4).abs() < 0.4, "{low} {high}");
             // uniform on what is left of [a - h, a + h]
             let noise = policy.noise.expect("a density");
-            let density = policy.log_density(&[0.2], low).expect("a density").exp();
+            let density = noise.log_density(policy.action(&[0.2]), low).exp();
             assert!((density * 2.0 * noise.width - 1.0).abs() < 0.5 && density * 2.0 * noise.width > 0.999);
         }
     }

@@ -1,11 +1,12 @@
 //! The offline choice among settings, as in the paper: the best SNIPS on the valid rows among policies that pass the gate.
 
 use super::{Figures, Rival, RivalPolicy};
-use counterpoint::{Engine, Error, Log, Result};
+use counterpoint::{Engine, Error, Gate, Log, Policy, Result};
 use serde::{Deserialize, Serialize};
 
-/// A policy is believed if n_eff / n is more than this.
-pub const EFFECTIVE_SHARE: f64 = 0.01;
+/// The paper believes a policy if n_eff / n is at least 1%, and asks nothing else.
+pub const PAPER_GATE: Gate =
+    Gate { min_effective_rows: 0.0, min_effective_share: 0.01, max_mean_weight_error: f64::INFINITY };
 
 /// A deterministic rule is judged with normal noise of this std around it, in units of that of the logged actions:
 /// the density of a point cannot be weighed.
@@ -24,8 +25,8 @@ pub struct Judged {
 
 impl Figures {
     /// Whether the estimate may be believed.
-    pub fn passes(&self) -> bool {
-        self.snips.is_finite() && self.effective > EFFECTIVE_SHARE * self.rows
+    pub fn passes(&self, gate: Gate) -> bool {
+        self.snips.is_finite() && gate.passes(self.effective, self.rows, self.mean_weight)
     }
 }
 
@@ -39,12 +40,20 @@ pub struct Chosen {
 }
 
 /// Fits one method on `train` and judges it on `valid`.
-pub fn judge(engine: &Engine, rival: &Rival, train: &Log, valid: &Log, seed: u64) -> Result<Judged> {
-    let mut policy = rival.fit(engine, train, seed)?;
-    if policy.noise.is_none() {
-        let unit = train.action_summaries().first().map_or(1.0, |a| a.std());
-        policy = policy.with_std(JUDGE_STD * unit);
-    }
+pub fn judge(
+    engine: &Engine,
+    rival: &Rival,
+    [train, valid]: [&Log; 2],
+    logging: Option<&Policy>,
+    seed: u64,
+) -> Result<Judged> {
+    let policy = match rival.fit(engine, train, logging, seed)? {
+        RivalPolicy::Rule(rule) if rule.noise.is_none() => {
+            let unit = train.action_summaries().first().map_or(1.0, |a| a.std());
+            rule.with_std(JUDGE_STD * unit).into()
+        }
+        policy => policy,
+    };
     let f = policy.estimate(engine, valid)?;
     // without weights the ratios are 0/0, which no file could hold
     let figures = [f.ips, f.snips, f.std_error, f.effective].iter().all(|v| v.is_finite()).then_some(f);
@@ -52,19 +61,31 @@ pub fn judge(engine: &Engine, rival: &Rival, train: &Log, valid: &Log, seed: u64
 }
 
 /// The smallest SNIPS cost among those that pass the gate; of equals the first.
-pub fn best<T>(all: &[T], figures: impl Fn(&T) -> Option<Figures>) -> Option<&T> {
-    let costs = all.iter().filter_map(|t| Some((t, figures(t).filter(Figures::passes)?.snips)));
+pub fn best<T>(all: &[T], gate: Gate, figures: impl Fn(&T) -> Option<Figures>) -> Option<&T> {
+    let costs = all.iter().filter_map(|t| Some((t, figures(t).filter(|f| f.passes(gate))?.snips)));
     costs.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(t, _)| t)
 }
 
-/// Fits every candidate on `train`, side by side, and keeps the best on `valid`. It is an error if none passes the gate.
-pub fn choose(engine: &Engine, grid: &[Rival], train: &Log, valid: &Log, seed: u64) -> Result<Chosen> {
-    let all: Result<Vec<Judged>> =
-        engine.map(grid, |rival| judge(&Engine::single(), rival, train, valid, seed)).into_iter().collect();
+/// Fits every candidate on `train`, side by side, and keeps the best on `valid`; calls `fitted` after each. It is an error if none passes the gate.
+pub fn choose(
+    engine: &Engine,
+    grid: &[Rival],
+    rows: [&Log; 2],
+    logging: Option<&Policy>,
+    gate: Gate,
+    seed: u64,
+    fitted: &(dyn Fn() + Sync),
+) -> Result<Chosen> {
+    let one = |rival: &Rival| {
+        let judged = judge(&Engine::single(), rival, rows, logging, seed);
+        fitted();
+        judged
+    };
+    let all: Result<Vec<Judged>> = engine.map(grid, one).into_iter().collect();
     let all = all?;
-    match best(&all, |j| j.figures).cloned() {
+    match best(&all, gate, |j| j.figures).cloned() {
         Some(best) => Ok(Chosen { best, all }),
-        None => Err(Error::data(format!("none of the {} candidates has enough effective rows", grid.len()))
+        None => Err(Error::data(format!("none of the {} candidates passes the gate on the valid part", grid.len()))
             .hint("the log supports no policy of this grid: try wider noise")),
     }
 }

@@ -15,7 +15,7 @@
 //! context, one whose mean is linear in it), and always gives a positive definite Sigma, which regressing
 //! each moment on x by itself does not.
 
-use super::policy::{RivalPolicy, Rule, columns, polynomial};
+use super::policy::{Rule, RulePolicy, columns, polynomial};
 use super::rows::{Centre, Rows, descend, dot, ridge, solve};
 use counterpoint::features::ContextKind;
 use counterpoint::{Error, Log, Result};
@@ -66,7 +66,7 @@ type Moments<'a> = dyn Fn(&[f64]) -> Vec<f64> + 'a;
 
 impl Demirer {
     /// Learns a rule with the moments of a location model.
-    pub fn fit(&self, log: &Log, seed: u64) -> Result<RivalPolicy> {
+    pub fn fit(&self, log: &Log, seed: u64) -> Result<RulePolicy> {
         let rows = Rows::new(log)?;
         let moments = location(&rows, 2 * self.degree)?;
         self.learn(&rows, &moments, seed)
@@ -79,7 +79,7 @@ impl Demirer {
         log: &Log,
         moments: impl Fn(&[f64], f64, f64) -> Vec<f64>,
         seed: u64,
-    ) -> Result<RivalPolicy> {
+    ) -> Result<RulePolicy> {
         let rows = Rows::new(log)?;
         let (shift, unit) = rows.action_moments();
         let scaler = rows.scaler.clone();
@@ -90,7 +90,7 @@ impl Demirer {
         self.learn(&rows, &own, seed)
     }
 
-    fn learn(&self, rows: &Rows, moments: &Moments, seed: u64) -> Result<RivalPolicy> {
+    fn learn(&self, rows: &Rows, moments: &Moments, seed: u64) -> Result<RulePolicy> {
         if !(1..=4).contains(&self.degree) {
             return Err(Error::recipe("degree", format!("{} is out of range (must be 1 to 4)", self.degree)));
         }
@@ -116,7 +116,7 @@ impl Demirer {
                 Rule::Linear { map, w, range: Some(range) }
             }
         };
-        Ok(RivalPolicy::new(rows, rule, None))
+        Ok(RulePolicy::new(rows, rule, None))
     }
 
     /// theta_dr of every row, with theta_hat from the other folds.

@@ -7,7 +7,7 @@
 //! The minimum is looked for on a fine grid between the outer anchors: eta is smooth in the action, so the anchors
 //! alone would only add an error of half their spacing.
 
-use super::policy::{RivalPolicy, Rule};
+use super::policy::{Rule, RulePolicy};
 use super::rows::Rows;
 use counterpoint::features::{ActionMap, Anchors, ContextKind, Scaler};
 use counterpoint::folds::{LossOptions, fit_loss_model};
@@ -37,12 +37,12 @@ impl Default for Direct {
 
 impl Direct {
     /// Learns the greedy rule.
-    pub fn fit(&self, engine: &Engine, log: &Log, seed: u64) -> Result<RivalPolicy> {
+    pub fn fit(&self, engine: &Engine, log: &Log, seed: u64) -> Result<RulePolicy> {
         let rows = Rows::new(log)?;
         let model = self.model(engine, log, &rows, seed)?;
         let (lo, hi) = (model.actions.anchors[0], model.actions.anchors[model.actions.len() - 1]);
         let actions = (0..ACTIONS).map(|i| lo + (hi - lo) * i as f64 / (ACTIONS - 1) as f64).collect();
-        Ok(RivalPolicy::new(&rows, Rule::Greedy { model, actions }, None))
+        Ok(RulePolicy::new(&rows, Rule::Greedy { model, actions }, None))
     }
 
     /// The loss model, for contexts that are standardised already.

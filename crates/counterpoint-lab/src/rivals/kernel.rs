@@ -7,11 +7,11 @@
 //!
 //! over tau linear in psi(x); K_h(u) = K(u/h)/h, and Z is the kernel's mass inside the range of the logged actions, so
 //! that nothing is lost at its ends. Both are importance weighting with the kernel as the policy's density, which is
-//! how a given policy is evaluated: [`RivalPolicy::estimate`].
+//! how a given policy is evaluated: [`super::RivalPolicy::estimate`].
 
 use super::direct::Direct;
 use super::noise::{Kernel, Noise};
-use super::policy::{RivalPolicy, Rule};
+use super::policy::{Rule, RulePolicy};
 use super::rows::{Centre, Rows, descend, dot};
 use counterpoint::estimate::{LossModel, Normalise};
 use counterpoint::features::{ContextKind, ContextMap};
@@ -84,7 +84,7 @@ impl Default for Smoothing {
 
 impl Smoothing {
     /// Learns a rule; the policy has the kernel as its noise.
-    pub fn fit(&self, engine: &Engine, log: &Log, normalise: Normalise, seed: u64) -> Result<RivalPolicy> {
+    pub fn fit(&self, engine: &Engine, log: &Log, normalise: Normalise, seed: u64) -> Result<RulePolicy> {
         let rows = Rows::new(log)?;
         let (_, std) = rows.action_moments();
         let cost_std = log.cost_summary().std();
@@ -100,9 +100,9 @@ impl Smoothing {
         };
         let range = (self.boundary == Boundary::Corrected).then(|| rows.range());
         let noise = |width| Noise { kernel: self.kernel, width, range };
-        let policy = |noise: Noise| -> Result<RivalPolicy> {
+        let policy = |noise: Noise| -> Result<RulePolicy> {
             let rule = Rule::Linear { map: problem.map.clone(), w: problem.minimise(&noise)?, range };
-            Ok(RivalPolicy::new(&rows, rule, Some(noise)))
+            Ok(RulePolicy::new(&rows, rule, Some(noise)))
         };
         match self.bandwidth {
             Bandwidth::Share(share) => policy(noise(share * std)),

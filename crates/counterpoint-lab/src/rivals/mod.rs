@@ -1,8 +1,7 @@
-//! The rivals: the methods the paper's Table 3 compares with, each behind one type.
+//! The rivals: the methods the paper's Tables 3, 6 and 7 compare with, each behind one type.
 //!
 //! A [`Rival`] is a method with its settings; [`Rival::fit`] gives a [`RivalPolicy`]. [`choose`] picks settings as the
-//! paper does: by SNIPS on rows the fit has not seen, among policies whose effective sample size is more than 1% of
-//! them. Contexts are standardised inside, with the train part's scaling, which the policy keeps.
+//! paper does: by SNIPS on rows the fit has not seen, among policies that pass a gate. Contexts are standardised inside, with the train part's scaling, which the policy keeps.
 
 mod cats;
 mod choose;
@@ -15,18 +14,19 @@ mod policy;
 mod rows;
 
 pub use cats::Cats;
-pub use choose::{Chosen, EFFECTIVE_SHARE, JUDGE_STD, Judged, best, choose, judge};
+pub use choose::{Chosen, JUDGE_STD, Judged, PAPER_GATE, best, choose, judge};
 pub use demirer::{Choice, Demirer, theta_dr};
 pub use direct::Direct;
 pub use kernel::{Bandwidth, Boundary, Smoothing, plug_in};
 pub use noise::{Kernel, Noise};
 pub use outcome::OLearning;
-pub use policy::{Figures, RivalPolicy, Rule};
+pub use policy::{Figures, RivalPolicy, Rule, RulePolicy};
 pub use rows::{Centre, Rows};
 
-use counterpoint::estimate::Normalise;
+use crate::discrete::{DiscreteRecipe, learn_discrete};
+use counterpoint::estimate::{Form, Normalise, Weight};
 use counterpoint::features::ContextKind;
-use counterpoint::{Engine, Error, Log, Result};
+use counterpoint::{Engine, Error, Estimator, Log, Policy, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -57,7 +57,19 @@ pub enum Rival {
     Cats(Cats),
     /// Doubly robust coefficients.
     Demirer(Demirer),
+    /// A softmax over buckets; the estimator in its recipe gives the name.
+    Softmax(DiscreteRecipe),
 }
+
+/// The softmax policies by name; the number is a cap, for those that have one.
+const SOFTMAX: [(&str, fn(f64) -> Estimator); 6] = [
+    ("softmax-ips", |_| Estimator::IPS),
+    ("softmax-soft", Estimator::soft_clipped),
+    ("softmax-switch", Estimator::switch),
+    ("softmax-cab", Estimator::cab),
+    ("softmax-cab-dr", Estimator::cab_dr),
+    ("softmax-dr", |_| Estimator::DR),
+];
 
 /// Settings of the stochastic direct method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,7 +90,21 @@ impl Default for Stochastic {
 
 impl Rival {
     /// All names.
-    pub const NAMES: [&str; 7] = ["dm", "sdm", "o-learning", "ks", "sn-ks", "cats", "demirer"];
+    pub const NAMES: [&str; 13] = [
+        "dm",
+        "sdm",
+        "o-learning",
+        "ks",
+        "sn-ks",
+        "cats",
+        "demirer",
+        "softmax-ips",
+        "softmax-soft",
+        "softmax-switch",
+        "softmax-cab",
+        "softmax-cab-dr",
+        "softmax-dr",
+    ];
 
     /// The method's name.
     pub fn name(&self) -> &'static str {
@@ -90,31 +116,46 @@ impl Rival {
             Rival::OLearning(_) => "o-learning",
             Rival::Cats(_) => "cats",
             Rival::Demirer(_) => "demirer",
+            Rival::Softmax(recipe) => match (recipe.estimator.weight, recipe.estimator.form) {
+                (Weight::Raw, Form::Residual) => "softmax-dr",
+                (Weight::Clip { .. }, Form::Residual) => "softmax-cab-dr",
+                (Weight::Clip { .. }, Form::Blend) => "softmax-cab",
+                (Weight::Switch { .. }, _) => "softmax-switch",
+                (Weight::SoftClip { .. }, _) => "softmax-soft",
+                _ => "softmax-ips",
+            },
         }
     }
 
-    /// Learns a policy. The noise of KS and SN-KS is their kernel; DM, O-learning and Demirer's rules have none.
-    pub fn fit(&self, engine: &Engine, log: &Log, seed: u64) -> Result<RivalPolicy> {
-        match self {
+    /// Learns a policy. The noise of KS and SN-KS is their kernel; DM, O-learning and Demirer's rules have none. Softmax policies
+    /// ask how often the log chose each bucket: of the logging policy where it is known, else of a regression on the log.
+    pub fn fit(&self, engine: &Engine, log: &Log, logging: Option<&Policy>, seed: u64) -> Result<RivalPolicy> {
+        let rule = match self {
             Rival::Dm(direct) => direct.fit(engine, log, seed),
             Rival::Sdm(Stochastic { direct, std }) => {
                 let unit = log.action_summaries().first().map_or(1.0, |a| a.std());
-                Ok(direct.fit(engine, log, seed)?.with_std(std * unit))
+                direct.fit(engine, log, seed).map(|policy| policy.with_std(std * unit))
             }
             Rival::Ks(smoothing) => smoothing.fit(engine, log, Normalise::ByRows, seed),
             Rival::SnKs(smoothing) => smoothing.fit(engine, log, Normalise::ByWeights, seed),
             Rival::OLearning(settings) => settings.fit(log, seed),
             Rival::Cats(settings) => settings.fit(log, seed),
             Rival::Demirer(settings) => settings.fit(log, seed),
-        }
+            Rival::Softmax(recipe) => {
+                let recipe = DiscreteRecipe { seed, ..*recipe };
+                let buckets = learn_discrete(engine, log, logging, &recipe)?.policy;
+                return Ok(RivalPolicy::Softmax { contexts: log.schema().contexts.clone(), buckets });
+            }
+        };
+        rule.map(RivalPolicy::Rule)
     }
 
-    /// What the method puts to work: SDM and CATS draw their actions, the others only smooth to estimate and follow the
-    /// rule.
+    /// What the method puts to work: SDM, CATS and softmax policies draw their actions, the others only smooth to estimate and
+    /// follow the rule.
     pub fn deployed(&self, policy: &RivalPolicy) -> RivalPolicy {
-        match self {
-            Rival::Sdm(_) | Rival::Cats(_) => policy.clone(),
-            _ => policy.clone().without_noise(),
+        match (self, policy) {
+            (Rival::Sdm(_) | Rival::Cats(_), _) | (_, RivalPolicy::Softmax { .. }) => policy.clone(),
+            (_, RivalPolicy::Rule(rule)) => RivalPolicy::Rule(rule.clone().without_noise()),
         }
     }
 
@@ -145,6 +186,24 @@ impl Rival {
             })
         };
         Ok(match name.parse()? {
+            Rival::Softmax(default) => {
+                let estimator = softmax(name).unwrap_or(|_| Estimator::IPS);
+                let caps: &[f64] = if estimator(2.0) == estimator(5.0) { &[5.0] } else { &[2.0, 5.0, 15.0] };
+                let maps: &[ContextKind] = if many { &[Linear] } else { &[Linear, Quadratic, Cubic] };
+                let both = maps.iter().flat_map(|&map| [5, 10, 20].map(|buckets| (map, buckets)));
+                let ridges = cross(both, pick(&[0.0], &[1e-3, 1e-2, 1e-1]));
+                cross(ridges, caps)
+                    .map(|(((context_map, buckets), ridge), cap)| {
+                        Rival::Softmax(DiscreteRecipe {
+                            buckets,
+                            context_map,
+                            ridge,
+                            estimator: estimator(cap),
+                            ..default
+                        })
+                    })
+                    .collect()
+            }
             Rival::Dm(_) => directs().map(Rival::Dm).collect(),
             Rival::Sdm(_) => {
                 let directs = directs().filter(|d| many || d.ridge == 1e-3);
@@ -187,6 +246,11 @@ impl Rival {
     }
 }
 
+/// The estimator of a softmax policy, given a cap.
+fn softmax(name: &str) -> Option<fn(f64) -> Estimator> {
+    SOFTMAX.iter().find(|s| s.0 == name).map(|s| s.1)
+}
+
 /// All pairs.
 fn cross<A: Copy>(these: impl Iterator<Item = A>, those: &[f64]) -> impl Iterator<Item = (A, f64)> {
     these.flat_map(move |a| those.iter().map(move |b| (a, *b)))
@@ -211,10 +275,18 @@ impl FromStr for Rival {
             "o-learning" => Rival::OLearning(OLearning::default()),
             "cats" => Rival::Cats(Cats::default()),
             "demirer" => Rival::Demirer(Demirer::default()),
-            _ => {
-                return Err(Error::recipe("rival", format!("{name:?} names no method"))
-                    .hint(format!("choose {}", Rival::NAMES.join(", "))));
-            }
+            _ => match softmax(name) {
+                Some(estimator) => Rival::Softmax(DiscreteRecipe {
+                    estimator: estimator(5.0),
+                    proximal_steps: 3,
+                    max_iterations: 100,
+                    ..DiscreteRecipe::default()
+                }),
+                None => {
+                    return Err(Error::recipe("rival", format!("{name:?} names no method"))
+                        .hint(format!("choose {}", Rival::NAMES.join(", "))));
+                }
+            },
         })
     }
 }

@@ -11,7 +11,7 @@
 //! std: phi and lambda then mean the same on every log. A kernel f is linear in the Nystrom map of the Gaussian kernel,
 //! whose coefficients have the norm of the kernel's space: the log's own kernel matrix would be rows x rows.
 
-use super::policy::{RivalPolicy, Rule};
+use super::policy::{Rule, RulePolicy};
 use super::rows::{Rows, descend, dot};
 use counterpoint::features::ContextKind;
 use counterpoint::features::anchors::quantile_sorted;
@@ -54,7 +54,7 @@ impl Default for OLearning {
 
 impl OLearning {
     /// Learns a rule.
-    pub fn fit(&self, log: &Log, seed: u64) -> Result<RivalPolicy> {
+    pub fn fit(&self, log: &Log, seed: u64) -> Result<RulePolicy> {
         let rows = Rows::new(log)?;
         let (mean, std) = rows.action_moments();
         let map = rows.map(self.map, seed)?;
@@ -84,7 +84,7 @@ impl OLearning {
         let mut w = problem.learn(starts)?;
         w.iter_mut().for_each(|w| *w *= std);
         w[k - 1] += mean;
-        Ok(RivalPolicy::new(&rows, Rule::Linear { map, w, range: Some(rows.range()) }, None))
+        Ok(RulePolicy::new(&rows, Rule::Linear { map, w, range: Some(rows.range()) }, None))
     }
 }
 

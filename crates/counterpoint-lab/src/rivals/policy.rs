@@ -1,7 +1,8 @@
-//! What every rival learns: a rule from contexts to actions, with or without noise around it.
+//! What rivals learn: a rule from contexts to actions with or without noise around it, or a softmax over buckets.
 
 use super::noise::Noise;
 use super::rows::{Rows, dot};
+use crate::discrete::DiscretePolicy;
 use counterpoint::Engine;
 use counterpoint::data::{Block, Log};
 use counterpoint::estimate::LossModel;
@@ -56,9 +57,9 @@ pub enum Rule {
     },
 }
 
-/// A rival's policy.
+/// A rule with or without noise around it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RivalPolicy {
+pub struct RulePolicy {
     /// Names of the contexts, in order.
     pub contexts: Vec<String>,
     /// Scaling of the contexts, learned on the train part.
@@ -69,10 +70,10 @@ pub struct RivalPolicy {
     pub noise: Option<Noise>,
 }
 
-impl RivalPolicy {
+impl RulePolicy {
     /// A policy for the contexts of `rows`.
     pub(crate) fn new(rows: &Rows, rule: Rule, noise: Option<Noise>) -> Self {
-        RivalPolicy { contexts: rows.contexts.clone(), scaler: rows.scaler.clone(), rule, noise }
+        RulePolicy { contexts: rows.contexts.clone(), scaler: rows.scaler.clone(), rule, noise }
     }
 
     /// The rule's action for contexts on their own scale.
@@ -82,9 +83,60 @@ impl RivalPolicy {
         self.rule.action(&x)
     }
 
+    /// The rule with Normal(action, std) around it.
+    #[must_use]
+    pub fn with_std(self, std: f64) -> Self {
+        RulePolicy { noise: Some(Noise::normal(std)), ..self }
+    }
+
+    /// The rule alone.
+    #[must_use]
+    pub fn without_noise(self) -> Self {
+        RulePolicy { noise: None, ..self }
+    }
+}
+
+/// A rival's policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "policy", rename_all = "kebab-case")]
+pub enum RivalPolicy {
+    /// A rule, with or without noise.
+    Rule(RulePolicy),
+    /// A softmax over buckets of the action, uniform within a bucket.
+    Softmax {
+        /// Names of the contexts, in order.
+        contexts: Vec<String>,
+        /// Buckets and their logits.
+        buckets: DiscretePolicy,
+    },
+}
+
+impl From<RulePolicy> for RivalPolicy {
+    fn from(policy: RulePolicy) -> Self {
+        RivalPolicy::Rule(policy)
+    }
+}
+
+impl RivalPolicy {
+    /// Names of the contexts, in order.
+    pub fn contexts(&self) -> &[String] {
+        match self {
+            RivalPolicy::Rule(policy) => &policy.contexts,
+            RivalPolicy::Softmax { contexts, .. } => contexts,
+        }
+    }
+
+    /// Whether a context leaves only one action.
+    pub fn is_deterministic(&self) -> bool {
+        matches!(self, RivalPolicy::Rule(RulePolicy { noise: None, .. }))
+    }
+
     /// ln pi(a|x); nothing for a deterministic policy.
     pub fn log_density(&self, x: &[f64], a: f64) -> Option<f64> {
-        self.noise.map(|noise| noise.log_density(self.action(x), a))
+        match self {
+            RivalPolicy::Rule(policy) => policy.noise.map(|noise| noise.log_density(policy.action(x), a)),
+            RivalPolicy::Softmax { buckets, .. } => Some(buckets.log_density(x, a)),
+        }
     }
 
     /// An action; the same seed and row number give the same one.
@@ -92,35 +144,28 @@ impl RivalPolicy {
         self.sampler(x)(seed, row)
     }
 
-    /// Draws for one context: the rule is asked once.
-    pub fn sampler(&self, x: &[f64]) -> impl Fn(u64, u64) -> f64 + use<> {
-        let (action, noise) = (self.action(x), self.noise);
-        move |seed, row| {
-            let Some(noise) = noise else { return action };
-            let mut rng = ChaCha8Rng::seed_from_u64(seed);
-            rng.set_stream(row);
-            noise.sample(action, &mut rng)
+    /// Draws for one context: the rule, or the buckets, are asked once.
+    pub fn sampler(&self, x: &[f64]) -> Box<dyn Fn(u64, u64) -> f64> {
+        match self {
+            RivalPolicy::Softmax { buckets, .. } => Box::new(buckets.sampler(x)),
+            RivalPolicy::Rule(policy) => {
+                let (action, noise) = (policy.action(x), policy.noise);
+                Box::new(move |seed, row| {
+                    let Some(noise) = noise else { return action };
+                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                    rng.set_stream(row);
+                    noise.sample(action, &mut rng)
+                })
+            }
         }
-    }
-
-    /// The rule with Normal(action, std) around it.
-    #[must_use]
-    pub fn with_std(self, std: f64) -> Self {
-        RivalPolicy { noise: Some(Noise::normal(std)), ..self }
-    }
-
-    /// The rule alone.
-    #[must_use]
-    pub fn without_noise(self) -> Self {
-        RivalPolicy { noise: None, ..self }
     }
 
     /// Weighs every row of a log; deterministic policies have no weights.
     pub fn score(&self, engine: &Engine, log: &Log) -> Result<Vec<Scored>> {
-        let Some(noise) = self.noise else {
+        if self.is_deterministic() {
             return Err(Error::policy("it is deterministic, so it has no weights").hint("give it a std"));
-        };
-        if log.schema().contexts != self.contexts || log.q() != 1 {
+        }
+        if log.schema().contexts != self.contexts() || log.q() != 1 {
             return Err(Error::policy("its contexts are not those of the log"));
         }
         let mut first = 0;
@@ -133,10 +178,10 @@ impl RivalPolicy {
             })
             .collect();
         Ok(engine.map(&firsts, |(first, b)| {
-            let mut x = vec![0.0; self.contexts.len()];
+            let mut x = vec![0.0; self.contexts().len()];
             let log_w = (0..b.rows()).map(|i| {
                 b.context(i, &mut x);
-                noise.log_density(self.action(&x), b.a[0][i]) - b.log_p[i]
+                self.log_density(&x, b.a[0][i]).unwrap_or(f64::NEG_INFINITY) - b.log_p[i]
             });
             let rows = Scored::from_columns(*first, log_w.collect(), b.y.to_vec());
             Scored { omega: b.omega.clone(), ..rows }

@@ -18,7 +18,7 @@ pub(super) fn uniform_log(n: usize, cost: impl Fn(f64, f64) -> f64) -> Log {
 }
 
 /// Mean distance of a policy's action from a rule.
-pub(super) fn spread(policy: &RivalPolicy, rule: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn spread(policy: &RulePolicy, rule: impl Fn(f64) -> f64) -> f64 {
     (0..100).map(|i| (f64::from(i) + 0.5) / 100.0).map(|x| (policy.action(&[x]) - rule(x)).abs()).sum::<f64>() / 100.0
 }
 
@@ -35,7 +35,9 @@ fn the_direct_method_finds_the_best_action_of_a_cost_in_its_model() {
         let best = best.min_by(|a, b| cost(*a).total_cmp(&cost(*b))).expect("some");
         assert!((policy.action(&[x]) - best).abs() < 0.05, "{x}: {} {best}", policy.action(&[x]));
     }
-    let sdm = Rival::Sdm(Stochastic { direct: settings, std: 0.1 }).fit(&Engine::single(), &log, 0).expect("learned");
+    let sdm =
+        Rival::Sdm(Stochastic { direct: settings, std: 0.1 }).fit(&Engine::single(), &log, None, 0).expect("learned");
+    let RivalPolicy::Rule(sdm) = sdm else { panic!("a rule") };
     assert_eq!(sdm.action(&[0.3]), policy.action(&[0.3]));
     let std = 0.1 * log.action_summaries()[0].std();
     assert!((sdm.noise.expect("noise").width - std).abs() < 1e-12);
@@ -50,16 +52,18 @@ fn every_rival_beats_the_log_and_survives_its_file() {
         assert_eq!(rival.to_string(), name);
         let text = serde_json::to_string(&rival).expect("text");
         assert_eq!(serde_json::from_str::<Rival>(&text).expect("a rival"), rival);
-        let judged = judge(&engine, &rival, &log, &log, 1).expect("judged");
+        let judged = judge(&engine, &rival, [&log, &log], None, 1).expect("judged");
         let figures = judged.figures.expect("figures");
-        assert!(figures.passes() && figures.snips < log.cost_summary().mean() - 0.2, "{name} {figures:?}");
+        assert!(figures.passes(PAPER_GATE) && figures.snips < log.cost_summary().mean() - 0.2, "{name} {figures:?}");
         let text = serde_json::to_string(&judged).expect("text");
         assert_eq!(serde_json::from_str::<Judged>(&text).expect("a fit"), judged);
         let (policy, x) = (&judged.policy, [0.4]);
         assert_eq!(policy.sample(&x, 3, 5), policy.sample(&x, 3, 5));
         assert!(policy.log_density(&x, policy.sample(&x, 3, 5)).expect("a density").is_finite());
-        let alone = policy.clone().without_noise();
-        assert_eq!((alone.log_density(&x, 1.0), alone.sample(&x, 3, 5)), (None, alone.action(&x)));
+        if let RivalPolicy::Rule(rule) = policy {
+            let alone = RivalPolicy::from(rule.clone().without_noise());
+            assert_eq!((alone.log_density(&x, 1.0), alone.sample(&x, 3, 5)), (None, rule.action(&x)));
+        }
     }
     assert!("olearn".parse::<Rival>().is_err());
 }
@@ -76,15 +80,16 @@ fn the_choice_is_the_best_that_passes_and_does_not_depend_on_threads() {
             ..Smoothing::default()
         })
     });
-    let one = choose(&Engine::single(), &grid, &parts.train, &parts.valid, 0).expect("chosen");
-    let two = choose(&Engine::new(2).expect("threads"), &grid, &parts.train, &parts.valid, 0).expect("chosen");
+    let rows = [&parts.train, &parts.valid];
+    let one = choose(&Engine::single(), &grid, rows, None, PAPER_GATE, 0, &|| ()).expect("chosen");
+    let two = choose(&Engine::new(2).expect("threads"), &grid, rows, None, PAPER_GATE, 0, &|| ()).expect("chosen");
     assert_eq!(one, two);
     assert!(
-        !one.all[0].figures.is_some_and(|f| f.passes()) && one.best.rival == grid[1],
+        !one.all[0].figures.is_some_and(|f| f.passes(PAPER_GATE)) && one.best.rival == grid[1],
         "{:?}",
         one.all.iter().map(|j| j.figures).collect::<Vec<_>>()
     );
-    assert!(choose(&Engine::single(), &grid[..1], &parts.train, &parts.valid, 0).is_err());
+    assert!(choose(&Engine::single(), &grid[..1], rows, None, PAPER_GATE, 0, &|| ()).is_err());
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use super::super::RivalPolicy;
 use super::super::tests::{spread, uniform_log};
 use super::*;
 use crate::Potential;
@@ -12,7 +13,7 @@ fn a_gaussian_kernel_is_importance_weighting_with_a_normal_policy() {
     let log = Potential::Moons.simulate(3000, 5).log().expect("a log");
     let log = log.split(SplitRule::Column).expect("parts").valid;
     let (w, h) = (vec![1.0, -0.3, 0.5], 0.35);
-    let ours = RivalPolicy {
+    let ours = RulePolicy {
         contexts: log.schema().contexts.clone(),
         scaler: Scaler::identity(2),
         rule: Rule::Linear { map: ContextMap::Linear, w: w.clone(), range: None },
@@ -23,7 +24,7 @@ fn a_gaussian_kernel_is_importance_weighting_with_a_normal_policy() {
     theirs.std = Std::Fixed { value: vec![h] };
     theirs.theta = w;
     let engine = Engine::single();
-    let figures = ours.estimate(&engine, &log).expect("figures");
+    let figures = RivalPolicy::from(ours).estimate(&engine, &log).expect("figures");
     let ips = evaluate(&engine, &log, &theirs, &Estimator::IPS, None).expect("estimate");
     let snips = evaluate(&engine, &log, &theirs, &Estimator::SNIPS, None).expect("estimate");
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-10 * b.abs().max(1.0), "{a} {b}");
@@ -46,13 +47,13 @@ fn two_rows_by_hand() {
         .build()
         .expect("a log");
     let range = Some([0.0, 2.0]);
-    let policy = RivalPolicy {
+    let policy = RulePolicy {
         contexts: Vec::new(),
         scaler: Scaler::identity(0),
         rule: Rule::Linear { map: ContextMap::Constant, w: vec![0.5], range },
         noise: Some(Noise { kernel: Kernel::Epanechnikov, width: 1.0, range }),
     };
-    let figures = policy.estimate(&Engine::single(), &log).expect("figures");
+    let figures = RivalPolicy::from(policy).estimate(&Engine::single(), &log).expect("figures");
     assert!((figures.ips - 40.0 / 9.0).abs() < 1e-12, "{figures:?}");
     // the correction cancels: (3/2 + 9/4) / (3/4 + 9/16) = 20/7
     assert!((figures.snips - 20.0 / 7.0).abs() < 1e-12, "{figures:?}");
@@ -99,7 +100,7 @@ fn the_self_normalised_rule_does_not_move_with_the_costs() {
     let of = |shift: f64| {
         let log = uniform_log(800, |x, a| (a - 1.0 - x).abs() + shift);
         let policy = Smoothing::default().fit(&engine, &log, Normalise::ByWeights, 0).expect("learned");
-        let figures = policy.estimate(&engine, &log).expect("figures");
+        let figures = RivalPolicy::from(policy.clone()).estimate(&engine, &log).expect("figures");
         (policy, figures)
     };
     let ((own, a), (moved, b)) = (of(0.0), of(16.0));
