@@ -9,6 +9,9 @@
 //! (i)  LogNormal(2 + 0.3 e1, exp(0.3 e2)),  (ii) Normal(3 + 0.8 e1, 0.5 exp(0.3 e2)),  e1, e2 ~ N(0, 1)
 //! ```
 //!
+//! In (ii) the log supports nearly every policy. The third setup is one where it does not: the best action moves to 5, where 1.6%
+//! of the log lies beyond, and policies are scattered far to both sides, Normal(5 + 2 e1, 0.5 exp(0.3 e2)).
+//!
 //! Rows for the gate and rows for the decision are drawn separately and are the same for all policies.
 
 use counterpoint::certify::{Terms, Verdict, certify_scored};
@@ -22,9 +25,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LOGGING_MEAN, LOGGING_STD};
 
-/// The best action, and the mean of the optimal policy.
-const BEST: f64 = 3.0;
-
 /// The two-sided 95% quantile of the normal.
 pub const Z: f64 = 1.959_963_984_540_054;
 
@@ -35,6 +35,15 @@ pub enum Setup {
     Logging,
     /// (ii): around the optimal policy.
     Optimal,
+    /// (iii), not in the paper: around an optimal policy in the tail of the log.
+    Far,
+}
+
+impl Setup {
+    /// The best action, and the mean of the optimal policy.
+    fn best(self) -> f64 {
+        if self == Setup::Far { 5.0 } else { 3.0 }
+    }
 }
 
 /// How a decision is made.
@@ -79,17 +88,18 @@ impl Drawn {
             Setup::Logging => {
                 Drawn { family: Family::LogNormal, mean: LOGGING_MEAN + 0.3 * e1, std: LOGGING_STD * spread }
             }
-            Setup::Optimal => Drawn { family: Family::Normal, mean: BEST + 0.8 * e1, std: 0.5 * spread },
+            Setup::Optimal => Drawn { family: Family::Normal, mean: setup.best() + 0.8 * e1, std: 0.5 * spread },
+            Setup::Far => Drawn { family: Family::Normal, mean: setup.best() + 2.0 * e1, std: 0.5 * spread },
         }
     }
 
     /// The true mean reward, by the trapezoid rule in the standard-normal position of the action.
-    fn value(&self) -> f64 {
+    fn value(&self, best: f64) -> f64 {
         let h = 0.05;
         (-180..=180)
             .map(|k| f64::from(k) * h)
             .map(|z| {
-                let u = self.family.at(z, self.mean, self.std).value - BEST;
+                let u = self.family.at(z, self.mean, self.std).value - best;
                 h * (-0.5 * (z * z + u * u)).exp() / std::f64::consts::TAU.sqrt()
             })
             .sum()
@@ -117,7 +127,7 @@ impl Scene {
                 .map(|_| {
                     let a = Family::LogNormal.sample(LOGGING_MEAN, LOGGING_STD, &mut rng);
                     let noise: f64 = rng.sample(StandardNormal);
-                    [a, -(-0.5 * (a - BEST) * (a - BEST)).exp() - 0.1 * noise, LOGGING.log_density(a)]
+                    [a, -(-0.5 * (a - setup.best()) * (a - setup.best())).exp() - 0.1 * noise, LOGGING.log_density(a)]
                 })
                 .collect()
         };
@@ -137,14 +147,14 @@ impl Scene {
 /// Runs an experiment: `policies` candidates judged by each rule on one log of `rows` valid and `rows` test rows.
 pub fn run(setup: Setup, rules: &[Rule], policies: usize, rows: usize, seed: u64) -> Result<Vec<Confusion>> {
     let scene = Scene::draw(setup, policies, rows, seed);
-    let logged = LOGGING.value();
+    let logged = LOGGING.value(setup.best());
     let decisions: Vec<(bool, Vec<Verdict>)> = scene
         .drawn
         .par_iter()
         .map(|d| {
             let [valid, test] = scene.scored(d);
             let decide = rules.iter().map(|r| decide(*r, &valid, &test)).collect::<Result<_>>()?;
-            Ok((d.value() > logged, decide))
+            Ok((d.value(setup.best()) > logged, decide))
         })
         .collect::<Result<_>>()?;
     let mut out = vec![Confusion::default(); rules.len()];
@@ -188,8 +198,8 @@ pub fn judge(setup: Setup, policies: usize, rows: usize, seed: u64) -> Vec<Judge
         let gate = sums(&valid);
         let reward = |(cost, std_error): (f64, f64)| (-cost, std_error);
         Judged {
-            value: d.value(),
-            logging: LOGGING.value(),
+            value: d.value(setup.best()),
+            logging: LOGGING.value(setup.best()),
             logged: -own.logged().0,
             share: gate.effective() / gate.n(),
             ips: reward(ips(&own, &test)),
@@ -240,7 +250,7 @@ mod tests {
     fn true_values_agree_with_the_closed_form_of_a_normal_policy() {
         let d = Drawn { family: Family::Normal, mean: 2.2, std: 0.7 };
         let s = 1.0 + 0.7f64 * 0.7;
-        assert!((d.value() - (-0.5 * 0.64 / s).exp() / s.sqrt()).abs() < 1e-10);
+        assert!((d.value(3.0) - (-0.5 * 0.64 / s).exp() / s.sqrt()).abs() < 1e-10);
     }
 
     #[test]

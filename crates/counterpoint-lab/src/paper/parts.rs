@@ -159,9 +159,14 @@ pub(super) fn compared(says: &str, pairs: &[(String, &[f64], &[f64])]) -> Claim 
         () if scores.iter().any(|z| *z < -1.96) => Some(false),
         () => None,
     };
-    let test = "paired over test contexts: ";
+    let better = scores.iter().filter(|z| **z > 0.0).count();
+    let test = format!("better in {better} of {}, paired over test contexts: ", scores.len());
     Claim { says: says.to_string(), holds, measured: format!("{test}{}", measured.join("; ")) }
 }
+
+/// What the z-scores of [`compared`] mean.
+pub(super) const FITS: &str = "z compares one fit of each method on these contexts, so that a difference of a thousandth is told apart; another \
+     log of the same size moves a fit by a hundredth. A sign that changes from set to set, or a difference under 0.01, should be read as a tie.";
 
 /// The two context maps every method may choose from.
 pub(super) const MAPS: [ContextKind; 2] = [ContextKind::Quadratic, ContextKind::Cubic];

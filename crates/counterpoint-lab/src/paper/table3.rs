@@ -110,8 +110,8 @@ fn recipes(ask: &Ask, world: &World) -> Vec<Recipe> {
     for cap in [10.0, 20.0] {
         if many {
             for anchors in [5, 10] {
-                for temperature in [1.0, 5.0] {
-                    out.extend([0.1, 1.0, 10.0].map(|ridge| Recipe {
+                for temperature in [0.5, 1.0] {
+                    out.extend([1.0, 3.0, 10.0].map(|ridge| Recipe {
                         cap,
                         anchors,
                         temperature,
@@ -269,10 +269,21 @@ fn notes(ask: &Ask, results: &[Vec<Vec<Record>>]) -> Vec<String> {
         "O-learning may take a Gaussian kernel and may count the worse half of the rewards as 0 (`floor`); the latter is ours. z in the claims treats the two values as independent, which on common contexts is cautious."
             .into(),
         "Rules of KS and SN-KS are linear in the contexts, as in their paper.".into(),
+        "Warfarin is one split with some 660 valid rows, of which the paper's gate asks seven to be effective: which settings are chosen there is \
+         close to chance, for every method. Table 2 cross-validates and turns the test part around."
+            .into(),
         "The gate of the paper looks at n_eff alone. Policies that leave the log's support for some contexts pass it with a mean weight \
          below 1 and an estimate that is too good."
             .into(),
     ];
+    if !ask.quick() {
+        notes.push(
+            "Why the order differs from the paper's: its direct method is under-tuned. With a rich context map and a small std it fits these \
+             rewards, which are smooth and almost free of noise, better than any weighted estimate can, and O-learning gains from its kernel in \
+             the same way. CATS is not the last of all here, and whether SN-KS stands above or below KS depends on the set."
+                .into(),
+        );
+    }
     if ask.data.is_none() {
         notes.push("Warfarin is left out and the potentials are drawn anew: no data directory was given.".into());
     } else {

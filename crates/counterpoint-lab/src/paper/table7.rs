@@ -1,6 +1,6 @@
 //! Table 7: doubly robust policies, over buckets and continuous, and what the estimates behind them are worth.
 
-use super::parts::{self, Job, compared};
+use super::parts::{self, FITS, Job, compared};
 use super::table6::{BUCKETS, Method, continuous, discrete, pairs, run, table};
 use super::{Ask, Exhibit, bias};
 use counterpoint::recipe::EstimatorName;
@@ -71,6 +71,7 @@ pub fn table7(ask: &Ask) -> Result<Exhibit> {
         notes: vec![
             "Errors of the first table are standard errors over test contexts.".into(),
             BUCKETS.into(),
+            FITS.into(),
             "The paper calls the model term of a continuous policy intractable; for normal policies and a Gaussian kernel on \
              the actions it is a closed form."
                 .into(),

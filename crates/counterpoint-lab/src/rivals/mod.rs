@@ -61,8 +61,11 @@ pub enum Rival {
     Softmax(DiscreteRecipe),
 }
 
-/// The softmax policies by name; the number is a cap, for those that have one.
-const SOFTMAX: [(&str, fn(f64) -> Estimator); 6] = [
+/// An estimator, given a cap where it has one.
+type Capped = fn(f64) -> Estimator;
+
+/// The softmax policies by name.
+const SOFTMAX: [(&str, Capped); 6] = [
     ("softmax-ips", |_| Estimator::IPS),
     ("softmax-soft", Estimator::soft_clipped),
     ("softmax-switch", Estimator::switch),
@@ -246,8 +249,8 @@ impl Rival {
     }
 }
 
-/// The estimator of a softmax policy, given a cap.
-fn softmax(name: &str) -> Option<fn(f64) -> Estimator> {
+/// The estimator of a softmax policy.
+fn softmax(name: &str) -> Option<Capped> {
     SOFTMAX.iter().find(|s| s.0 == name).map(|s| s.1)
 }
 

@@ -54,7 +54,8 @@ pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
         |s: usize, r: Option<usize>| r.and_then(|r| wanted.iter().position(|w| *w == (s, r))).map(|i| values[i]);
     let found: [Vec<Found>; 2] =
         [0, 1].map(|gate| winners.iter().enumerate().map(|(s, w)| value(s, w[gate])).collect());
-    notes.extend(words(ask, &searches));
+    let columns = Column::all(&sets);
+    notes.extend(words(ask, &columns, &found[0]));
     let gate = Gate::default();
     Ok(Exhibit {
         about: format!(
@@ -65,7 +66,7 @@ pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
         tables: vec![
             table(
                 "Test reward, higher is better; chosen as in the paper: n_eff/n > 1%, then the best SNIPS",
-                &sets,
+                &columns,
                 &found[0],
             ),
             table(
@@ -73,11 +74,11 @@ pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
                     "The same fits, chosen behind the library's gate: also {} effective rows, and a mean weight within {} of one",
                     gate.min_effective_rows, gate.max_mean_weight_error
                 ),
-                &sets,
+                &columns,
                 &found[1],
             ),
         ],
-        claims: (0..2).map(|e| claim(&sets, &found[0], e)).collect(),
+        claims: (0..2).map(|e| claim(&columns, &found[0], e)).collect(),
         notes,
         ..Exhibit::default()
     })
@@ -88,48 +89,83 @@ fn index(set: usize, estimator: usize, class: usize) -> usize {
     (set * ESTIMATORS.len() + estimator) * CLASSES.len() + class
 }
 
-fn table(caption: &str, sets: &[Set], found: &[Found]) -> Table {
+/// A column of the table: the logs of one kind, by their places in the list.
+struct Column {
+    kind: set::Kind,
+    sets: Vec<usize>,
+    /// What the log earned, with its standard error.
+    logged: [f64; 2],
+}
+
+impl Column {
+    fn all(sets: &[Set]) -> Vec<Column> {
+        let mut columns: Vec<Column> = Vec::new();
+        for (s, set) in sets.iter().enumerate() {
+            match columns.iter_mut().find(|c| c.kind == set.kind) {
+                Some(column) => column.sets.push(s),
+                None => columns.push(Column { kind: set.kind, sets: vec![s], logged: [0.0; 2] }),
+            }
+        }
+        for column in &mut columns {
+            let logged: Vec<[f64; 2]> = column.sets.iter().map(|&s| sets[s].logged.into()).collect();
+            column.logged = together(&logged);
+        }
+        columns
+    }
+
+    /// The figure of a cell; nothing unless every log of the column has one.
+    fn found(&self, found: &[Found], e: usize, c: usize) -> Found {
+        let each: Option<Vec<[f64; 2]>> = self.sets.iter().map(|&s| found[index(s, e, c)]).collect();
+        each.map(|each| together(&each))
+    }
+}
+
+/// The mean of independent figures of equally many rows, with its error.
+fn together(each: &[[f64; 2]]) -> [f64; 2] {
+    let n = each.len() as f64;
+    [each.iter().map(|v| v[0]).sum::<f64>() / n, each.iter().map(|v| v[1] * v[1]).sum::<f64>().sqrt() / n]
+}
+
+fn table(caption: &str, columns: &[Column], found: &[Found]) -> Table {
     let mut logging: Vec<Cell> = vec!["logging policy".into()];
-    for set in sets {
-        let (ours, error) = set.logged;
-        logging.push(
-            Value { ours, error: Some(error), paper: Some(PAPER_LOGGING[set.kind.column()]), paper_error: None }.into(),
-        );
+    for column in columns {
+        let ([ours, error], paper) = (column.logged, Some(PAPER_LOGGING[column.kind.column()]));
+        logging.push(Value { ours, error: Some(error), paper, paper_error: None }.into());
     }
     let mut rows = vec![logging];
     for (e, (estimator, _)) in ESTIMATORS.iter().enumerate() {
         for (c, (class, _)) in CLASSES.iter().enumerate() {
             let mut row: Vec<Cell> = vec![format!("{estimator}, {class}").into()];
-            for (s, set) in sets.iter().enumerate() {
-                let printed = |t: &[[[f64; 5]; 2]; 4]| Some(t[set.kind.column()][e][c]).filter(|v| v.is_finite());
-                row.push(match found[index(s, e, c)] {
+            for column in columns {
+                let printed = |t: &[[[f64; 5]; 2]; 4]| Some(t[column.kind.column()][e][c]).filter(|v| v.is_finite());
+                row.push(match column.found(found, e, c) {
                     Some([ours, error]) => {
                         Value { ours, error: Some(error), paper: printed(&PAPER), paper_error: printed(&PAPER_ERROR) }
                             .into()
                     }
-                    None if set.kind.takes(class) => "none passes".into(),
+                    None if column.kind.takes(class) => "none passes".into(),
                     None => "\u{2013}".into(),
                 });
             }
             rows.push(row);
         }
     }
-    let head = [""].into_iter().chain(sets.iter().map(|s| s.kind.name())).map(String::from).collect();
+    let head = [""].into_iter().chain(columns.iter().map(|c| c.kind.name())).map(String::from).collect();
     Table { caption: caption.into(), head, rows }
 }
 
 /// "CLP is better than every other class", with the margins.
-fn claim(sets: &[Set], found: &[Found], e: usize) -> Claim {
+fn claim(columns: &[Column], found: &[Found], e: usize) -> Claim {
     let clp = CLASSES.len() - 1;
     let mut margins = Vec::new();
-    for (s, set) in sets.iter().enumerate() {
-        let others = (0..clp).filter_map(|c| found[index(s, e, c)]);
+    for column in columns {
+        let others = (0..clp).filter_map(|c| column.found(found, e, c));
         let best = others.max_by(|a, b| a[0].total_cmp(&b[0]));
-        if let (Some(clp), Some(best)) = (found[index(s, e, clp)], best) {
-            margins.push((set.kind.name(), clp[0] - best[0], (clp[1] * clp[1] + best[1] * best[1]).sqrt()));
+        if let (Some(clp), Some(best)) = (column.found(found, e, clp), best) {
+            margins.push((column.kind.name(), clp[0] - best[0], (clp[1] * clp[1] + best[1] * best[1]).sqrt()));
         }
     }
-    let holds = if margins.len() < sets.len() {
+    let holds = if margins.len() < columns.len() {
         None
     } else if margins.iter().all(|(_, d, error)| *d > 2.0 * error) {
         Some(true)
@@ -147,7 +183,7 @@ fn claim(sets: &[Set], found: &[Found], e: usize) -> Claim {
     }
 }
 
-fn words(ask: &Ask, searches: &[Search]) -> Vec<String> {
+fn words(ask: &Ask, columns: &[Column], found: &[Found]) -> Vec<String> {
     let mut notes = vec![
         "The error is the Monte-Carlo error of measuring one policy, as in the paper. It does not include what another log or \
          other starting points would have given, which is many times larger."
@@ -163,7 +199,18 @@ fn words(ask: &Ask, searches: &[Search]) -> Vec<String> {
         "Stratified policies are in the paper's text but not in its table. The CoCoA column is left out: that log cannot be shipped."
             .into(),
     ];
-    if searches.iter().any(|s| s.set.kind == set::Kind::Warfarin) {
+    if let Some(column) = columns.iter().find(|c| c.kind == set::Kind::Warfarin) {
+        let clp = |e: usize| -> Vec<String> {
+            let of = |&s: &usize| found[index(s, e, CLASSES.len() - 1)];
+            column.sets.iter().map(|s| of(s).map_or("none passes".into(), |v| format!("{:.2}", v[0]))).collect()
+        };
+        notes.push(format!(
+            "Warfarin: the mean over {} test quarter(s), each with its own choice on the other three. By quarter, CLP earns {} with scIPS \
+             and {} with SNIPS.",
+            column.sets.len(),
+            clp(0).join(", "),
+            clp(1).join(", ")
+        ));
         notes.push(
             "Warfarin: five-fold cross-validation over train and valid; folds that fail the gate are dropped, and a recipe needs \
              three that pass. Costs are measured from their mean, without which soft clipping drives all weights to nought. \

@@ -138,22 +138,21 @@ fn synthetic(estimator: &str, class: &str) -> (String, String) {
 ///
 /// With 81 contexts the usual noise of a start adds up to a random policy; a tenth of it stays close to the logging policy.
 fn warfarin(estimator: &str, class: &str) -> (String, String) {
-    let mut good = String::from("kappa = 0.1\nridge = 0.1\nvariance_penalty = 0.1\nstart_noise = 0.01\n");
-    let mut around = String::from(
-        "kappa = [0.01, 0.1]\nridge = [0.001, 0.01, 0.1, 1.0]\nvariance_penalty = [0.01, 0.1, 1.0]\nstart_noise = 0.01\n",
-    );
+    let mut good = String::from("kappa = 0.1\nvariance_penalty = 0.1\nstart_noise = 0.01\n");
+    let mut around = String::from("kappa = [0.01, 0.1]\nvariance_penalty = [0.01, 0.1, 1.0]\nstart_noise = 0.01\n");
     if estimator == "snips" {
         good += "entropy = 0.1\n";
         around += "entropy = [0.03, 0.1, 0.3, 0.6]\n";
     } else {
-        good += "cap = 4.5\n";
+        good += "cap = 9.5\n";
         around += "cap = [2.1, 4.5, 9.5]\n";
     }
     if class == "clp" {
-        good += "context_map = \"linear\"\nanchors = 7\ntemperature = 1.0\n";
-        around += "context_map = \"linear\"\nanchors = [5, 7, 10, 15]\ntemperature = [0.5, 1.0, 3.0]\n";
+        good += "ridge = 3.0\ncontext_map = \"linear\"\nanchors = 10\ntemperature = 1.0\n";
+        around += "ridge = [1.0, 3.0]\ncontext_map = \"linear\"\nanchors = [5, 7, 10, 15]\ntemperature = [0.5, 1.0]\n";
     } else {
-        around += "family = [\"normal\", \"lognormal\"]\n";
+        good += "ridge = 0.01\n";
+        around += "ridge = [0.001, 0.01, 0.1, 1.0]\nfamily = [\"normal\", \"lognormal\"]\n";
     }
     (good, around)
 }
