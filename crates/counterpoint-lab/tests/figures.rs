@@ -28,6 +28,7 @@ fn exhibits_are_well_formed() {
         assert!(!exhibit.about.is_empty() && !exhibit.pictures.is_empty(), "{name}");
         let mut seen = HashSet::new();
         for p in &exhibit.pictures {
+            assert!(p.title.len() <= 60, "too long for one line: {}", p.title);
             let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             assert!(p.name.chars().all(legal) && seen.insert(&p.name), "{name}: {}", p.name);
             for s in &p.series {

@@ -94,7 +94,7 @@ const RANGES: usize = 24;
 impl LogReport {
     /// The page: one self-contained file.
     pub(crate) fn html(&self) -> String {
-        page(include_str!("log.html"), &self.view(), self)
+        page(include_str!("log.html"), "", &self.view(), Some(self))
     }
 
     fn view(&self) -> View {

@@ -92,16 +92,16 @@ pub(crate) fn assumptions(propensities: Propensities) -> Vec<String> {
 impl Report {
     /// The page: one self-contained file.
     pub(crate) fn html(&self) -> String {
-        page(include_str!("page.html"), &view::View::of(self), self)
+        page(include_str!("page.html"), "", &view::View::of(self), Some(self))
     }
 }
 
-/// A page: head, sections, foot, with all that `data` holds inside it.
-fn page(sections: &str, view: &impl Serialize, data: &impl Serialize) -> String {
+/// A sealed page: head, sections, foot, more rules of style, and all that `data` holds inside it.
+pub(crate) fn page(sections: &str, more_style: &str, view: &impl Serialize, data: Option<&impl Serialize>) -> String {
     // a checkout with other line ends must not change the bytes, nor the hashes of the seal
     let whole = [include_str!("head.html"), sections, include_str!("foot.html")].concat();
-    let [page, style, script] =
-        [&whole, include_str!("style.css"), include_str!("script.js")].map(|t| t.replace("\r\n", "\n"));
+    let style = [include_str!("style.css"), more_style].concat();
+    let [page, style, script] = [&whole, &style, include_str!("script.js")].map(|t| t.replace("\r\n", "\n"));
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
@@ -112,7 +112,7 @@ fn page(sections: &str, view: &impl Serialize, data: &impl Serialize) -> String 
         policy => seal::policy(&style, &script),
         style => Value::from_safe_string(style),
         script => Value::from_safe_string(script),
-        data => Value::from_safe_string(json(data)),
+        data => data.map(|d| Value::from_safe_string(json(d))),
     };
     // the template is a constant and the context is ours: a failure is a bug, and the tests render every section
     environment

@@ -7,6 +7,11 @@ use counterpoint_lab::paper::{Cell, Table};
 /// The whole text.
 pub(crate) fn text(kept: &[Kept], surroundings: &Surroundings) -> String {
     let mut out = format!("# {}\n\n{}\n\n{}\n", said::TITLE, said::lead(kept, surroundings), said::READING);
+    out += "\n| exhibit | in the paper | claims |\n|---|---|---|\n";
+    for k in kept {
+        out +=
+            &format!("| [{}](#{}) | {} | {} |\n", k.title, anchor(&k.title), k.place, said::counts(&k.exhibit.claims));
+    }
     for k in kept {
         out += &format!("\n## {}\n\n*{}.* {}\n", k.title, k.place, k.exhibit.about);
         if !k.exhibit.claims.is_empty() {
@@ -34,6 +39,12 @@ pub(crate) fn text(kept: &[Kept], surroundings: &Surroundings) -> String {
         out += &format!("- {name}: {value}\n");
     }
     out
+}
+
+/// The anchor that readers of Markdown give a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.to_lowercase();
+    kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>().replace(' ', "-")
 }
 
 /// A sentence without its full stop.

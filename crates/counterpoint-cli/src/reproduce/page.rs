@@ -3,11 +3,9 @@
 use super::kept::{Kept, Surroundings};
 use super::picture::{Stand, draw};
 use super::said::{self, Said};
-use crate::report::{seal, words};
+use crate::report::{self, words};
 use counterpoint_lab::paper::{Cell, Claim, Table};
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, Value};
+use minijinja::Value;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -70,20 +68,6 @@ struct ShownPicture {
 
 /// The page.
 pub(crate) fn html(kept: &[Kept], surroundings: &Surroundings) -> String {
-    // a checkout with other line ends must not change the bytes, nor the hashes of the seal
-    let [page, style, more, script] = [
-        include_str!("page.html"),
-        include_str!("../report/style.css"),
-        include_str!("style.css"),
-        include_str!("../report/script.js"),
-    ]
-    .map(|t| t.replace("\r\n", "\n"));
-    let style = style + &more;
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
-        environment.set_syntax(syntax);
-    }
     let view = View {
         title: said::TITLE,
         lead: said::lead(kept, surroundings),
@@ -92,16 +76,7 @@ pub(crate) fn html(kept: &[Kept], surroundings: &Surroundings) -> String {
         facts: said::facts(surroundings),
         version: surroundings.version.clone(),
     };
-    let context = minijinja::context! {
-        view => Serde(view),
-        policy => seal::policy(&style, &script),
-        style => Value::from_safe_string(style),
-        script => Value::from_safe_string(script),
-    };
-    // the template is a constant and the context is ours: a failure is a bug, and a test renders every section
-    environment
-        .render_str(&page, context)
-        .unwrap_or_else(|e| format!("<!doctype html><pre>{}</pre>", words::escape(&e.to_string())))
+    report::page(include_str!("page.html"), include_str!("style.css"), &view, None::<&()>)
 }
 
 fn shown(kept: &Kept) -> Shown {

@@ -142,26 +142,33 @@ pub(super) fn value(rewards: &[f64], paper: Option<(f64, f64)>) -> Value {
 ///
 /// Holds if it is significant (one-sided, 2.5%) everywhere, does not if the contrary is significant anywhere.
 pub(super) fn compared(says: &str, pairs: &[(String, &[f64], &[f64])]) -> Claim {
-    let mut measured = Vec::new();
-    let mut scores = Vec::new();
+    let mut all: Vec<(f64, f64, String)> = Vec::new();
     for (name, a, b) in pairs {
         let difference: Vec<f64> = a.iter().zip(*b).map(|(a, b)| a - b).collect();
         let (mean, error) = figures(&difference);
         let z = if error > 0.0 { mean / error } else { 0.0 };
         let p = Family::Normal.cdf(-z, 0.0, 1.0).value;
         let p = if p < 0.001 { "< 0.001".to_string() } else { format!("= {p:.3}") };
-        measured.push(format!("{name} {mean:+.4} (z = {z:.1}, p {p})"));
-        scores.push(z);
+        all.push((mean, z, format!("{name} {mean:+.4} (z = {z:.1}, p {p})")));
     }
     let holds = match () {
-        () if scores.is_empty() => None,
-        () if scores.iter().all(|z| *z > 1.96) => Some(true),
-        () if scores.iter().any(|z| *z < -1.96) => Some(false),
+        () if all.is_empty() => None,
+        () if all.iter().all(|(_, z, _)| *z > 1.96) => Some(true),
+        () if all.iter().any(|(_, z, _)| *z < -1.96) => Some(false),
         () => None,
     };
-    let better = scores.iter().filter(|z| **z > 0.0).count();
-    let test = format!("better in {better} of {}, paired over test contexts: ", scores.len());
-    Claim { says: says.to_string(), holds, measured: format!("{test}{}", measured.join("; ")) }
+    let count = |keep: fn(f64) -> bool| all.iter().filter(|(_, z, _)| keep(*z)).count();
+    let (n, better, worse) = (all.len(), count(|z| z > 1.96), count(|z| z < -1.96));
+    let mut measured = format!("paired over test contexts, of {n} comparisons {better} better, {worse} worse");
+    if n > 4 {
+        // too many to read: the middle and the ends
+        let mean = all.iter().map(|(mean, ..)| mean).sum::<f64>() / n as f64;
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        measured += &format!(" (|z| > 1.96), {mean:+.4} on average; from {} to {}", all[0].2, all[n - 1].2);
+    } else {
+        measured += &format!(": {}", all.into_iter().map(|(.., words)| words).collect::<Vec<_>>().join("; "));
+    }
+    Claim { says: says.to_string(), holds, measured }
 }
 
 /// What the z-scores of [`compared`] mean.

@@ -16,7 +16,7 @@ fn size(ask: &Ask) -> (usize, usize, usize) {
 const SETUPS: [(Setup, &str, &str); 3] = [
     (Setup::Logging, "logging", "policies around the logging policy"),
     (Setup::Optimal, "optimal", "policies around the optimal policy"),
-    (Setup::Far, "tail", "policies around an optimal policy in the tail of the log"),
+    (Setup::Far, "tail", "policies around an optimum in the tail of the log"),
 ];
 
 /// The paper's threshold of n_eff / n.

@@ -17,7 +17,7 @@ pub fn proximal(ask: &Ask) -> Result<Exhibit> {
     let reach = gains.iter().fold(1e-6f64, |m, g| m.max(g.abs())).min(0.2);
     let mut pictures = vec![picture(
         "objective",
-        "Improvement of the training objective by the proximal point method",
+        "Training objective: plain minus proximal",
         Axis::linear("plain minus proximal"),
         Axis::linear("share of fits"),
         vec![histogram("", &gains, [-reach, reach], 40)],
