@@ -106,6 +106,24 @@ fn a_run_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn one_failure_does_not_stop_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    for name in ["noisymoons", "noisycircles", "anisotropic", "warfarin"] {
+        std::fs::write(d.join(format!("{name}.parquet")), "not a table").unwrap();
+    }
+    let done = run(d, "reproduce table2 soft-clipping table5 --quick --data . --out again --json");
+    assert_eq!(done.status.code(), Some(2));
+    let said = text(&done.stderr);
+    assert!(said.contains("1 of the experiments failed: table2") && said.contains("noisycircles.parquet"), "{said}");
+    let told: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(told["finished"], serde_json::json!(["soft-clipping", "table5"]));
+    assert_eq!(told["failed"][0]["name"], "table2");
+    assert!(read(d.join("again/paper.md")).contains("The hyperparameters"));
+    assert!(!d.join("again/table2.json").exists());
+}
+
+#[test]
 fn work_done_with_other_data_is_not_taken_up() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();
