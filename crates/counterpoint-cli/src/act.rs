@@ -3,9 +3,11 @@
 use crate::Done;
 use crate::{output, say};
 use clap::Args;
-use counterpoint::data::{Column, ReadOptions, Table, files_of, read_contexts};
+use counterpoint::data::{Column, Input, ReadOptions, Table, files_of, read_contexts};
+use counterpoint::policy::Scorer;
 use counterpoint::{Error, Policy, Result};
-use std::path::PathBuf;
+use counterpoint_lab::rivals::{RivalFile, RivalPolicy};
+use std::path::{Path, PathBuf};
 
 /// Draw an action for each row of a file of contexts, with the density it was drawn with.
 ///
@@ -15,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Example:\n  counterpoint act policy.json contexts.csv --id user --seed 7 -o actions.parquet")]
 pub(crate) struct Act {
-    /// The policy file.
+    /// The policy file, of `learn`, `select` or `rival`.
     policy: PathBuf,
     /// Contexts: files, directories or quoted patterns; columns are found by name.
     #[arg(required = true)]
@@ -45,27 +47,27 @@ impl Act {
         let mut inputs = files_of(&self.contexts)?;
         inputs.push(self.policy.clone());
         output::check_table(&self.output, &inputs)?;
-        let policy = Policy::load(&self.policy)?;
+        let actor = Actor::load(&self.policy)?;
         let options =
-            ReadOptions { inputs: Some(policy.encoding()), drop_invalid: self.drop_invalid, ..ReadOptions::default() };
+            ReadOptions { inputs: Some(actor.encoding()), drop_invalid: self.drop_invalid, ..ReadOptions::default() };
         let mut reader = read_contexts(&self.contexts, &options, self.id.as_deref())?;
-        let mut scorer = policy.scorer();
-        let (mut x, mut mu) = (vec![0.0; policy.d()], vec![0.0; policy.q()]);
+        let (d, names) = actor.shape();
+        let mut hand = actor.hand();
+        let mut x = vec![0.0; d];
         let (mut rows, mut density) = (Vec::new(), Vec::new());
         let mut ids: Option<Column> = None;
-        let mut actions = vec![Vec::new(); policy.q()];
-        let mut means = vec![Vec::new(); policy.q()];
+        let mut actions = vec![Vec::new(); names.len()];
+        let mut means = actions.clone();
         for batch in reader.by_ref() {
             let batch = batch?;
             for (i, row) in batch.rows.iter().enumerate() {
                 batch.context(i, &mut x);
-                let (a, log_density) = scorer.sample(&x, self.seed, *row);
+                let (a, log_density) = hand.draw(&x, self.seed, *row);
                 rows.push(*row as f64);
                 density.push(log_density.exp());
                 actions.iter_mut().zip(a).for_each(|(to, v)| to.push(v));
                 if self.means {
-                    scorer.mean(&x, &mut mu);
-                    means.iter_mut().zip(&mu).for_each(|(to, v)| to.push(*v));
+                    means.iter_mut().zip(hand.mean(&x)).for_each(|(to, v)| to.push(v));
                 }
             }
             ids = append(ids, batch.ids)?;
@@ -76,11 +78,11 @@ impl Act {
             _ => ("row".into(), Column::Numbers(rows)),
         };
         let mut columns = vec![first];
-        columns.extend(policy.actions.iter().cloned().zip(actions.into_iter().map(Column::Numbers)));
+        columns.extend(names.iter().cloned().zip(actions.into_iter().map(Column::Numbers)));
         columns.push(("density".into(), Column::Numbers(density)));
         if self.means {
-            let name = |a: &String| if policy.q() == 1 { "mean".into() } else { format!("mean_{a}") };
-            columns.extend(policy.actions.iter().map(name).zip(means.into_iter().map(Column::Numbers)));
+            let name = |a: &String| if names.len() == 1 { "mean".into() } else { format!("mean_{a}") };
+            columns.extend(names.iter().map(name).zip(means.into_iter().map(Column::Numbers)));
         }
         output::undisturbed(|| Table { columns }.write(&self.output))?;
         let dropped = reader.dropped();
@@ -94,6 +96,76 @@ impl Act {
             );
         }
         Ok(Done::Yes)
+    }
+}
+
+/// Who acts: a policy of the library, or a rival's.
+enum Actor {
+    Policy(Policy),
+    Rival(RivalFile),
+}
+
+impl Actor {
+    fn load(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        match RivalFile::is_one(&text) {
+            true => RivalFile::from_json(&text).map(Actor::Rival).map_err(|e| e.at(path.display().to_string())),
+            // which says what is wrong with a file that cannot be read
+            false => Policy::load(path).map(Actor::Policy),
+        }
+    }
+
+    fn encoding(&self) -> Vec<Input> {
+        match self {
+            Actor::Policy(policy) => policy.encoding(),
+            Actor::Rival(file) => file.inputs.clone(),
+        }
+    }
+
+    /// The number of contexts, and the names of the actions.
+    fn shape(&self) -> (usize, Vec<String>) {
+        match self {
+            Actor::Policy(policy) => (policy.d(), policy.actions.clone()),
+            Actor::Rival(file) => (file.policy.contexts().len(), vec![file.action.clone()]),
+        }
+    }
+
+    fn hand(&self) -> Hand<'_> {
+        match self {
+            Actor::Policy(policy) => Hand::Policy(policy.scorer()),
+            Actor::Rival(file) => Hand::Rival(&file.policy),
+        }
+    }
+}
+
+/// What draws many rows.
+enum Hand<'a> {
+    Policy(Scorer<'a>),
+    Rival(&'a RivalPolicy),
+}
+
+impl Hand<'_> {
+    /// Actions, and the logarithm of their density.
+    fn draw(&mut self, x: &[f64], seed: u64, row: u64) -> (Vec<f64>, f64) {
+        match self {
+            Hand::Policy(scorer) => scorer.sample(x, seed, row),
+            Hand::Rival(policy) => {
+                let a = policy.sample(x, seed, row);
+                // a rule without noise has no density
+                (vec![a], policy.log_density(x, a).unwrap_or(f64::NAN))
+            }
+        }
+    }
+
+    fn mean(&mut self, x: &[f64]) -> Vec<f64> {
+        match self {
+            Hand::Policy(scorer) => {
+                let mut mean = vec![0.0; scorer.std().len()];
+                scorer.mean(x, &mut mean);
+                mean
+            }
+            Hand::Rival(policy) => vec![policy.centre(x)],
+        }
     }
 }
 

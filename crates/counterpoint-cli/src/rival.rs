@@ -7,8 +7,9 @@ use crate::{flag, output, say};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use counterpoint::certify::certify_scored;
+use counterpoint::data::Input;
 use counterpoint::{Engine, Error, Gate, Policy, Result};
-use counterpoint_lab::rivals::{Judged, Rival, choose};
+use counterpoint_lab::rivals::{Judged, Rival, RivalFile, choose};
 use std::path::PathBuf;
 
 /// Learn by one of the methods the paper compares with, certify the result, and write both.
@@ -43,7 +44,7 @@ pub(crate) struct RunRival {
     /// Threads; 0 means one a core. The result does not depend on it.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
-    /// Write settings, rule and noise to this file (JSON), and the certificate beside it.
+    /// Write settings and policy to this file (JSON), for `act`, and the certificate beside it.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Print one JSON object to stdout.
@@ -87,8 +88,11 @@ impl RunRival {
         let passed = chosen.all.iter().filter(|j| j.figures.is_some_and(|f| f.passes(gate))).count();
         say::line(format_args!("  {} settings tried, {passed} pass the gate; chosen: {settings}", grid.len()));
         certify::tell(&certificate, &log.schema().outcome);
-        let document = serde_json::json!({ "settings": settings, "policy": policy });
-        let files = [(self.output.clone(), format!("{document:#}\n")), (beside, certify::text(&certificate))];
+        let schema = log.schema();
+        let inputs = if schema.inputs.is_empty() { Input::numbers(&schema.contexts) } else { schema.inputs.clone() };
+        let (action, policy) = (schema.actions[0].clone(), policy.clone());
+        let document = serde_json::to_string_pretty(&RivalFile { settings: *rival, action, inputs, policy });
+        let files = [(self.output.clone(), document.unwrap_or_default() + "\n"), (beside, certify::text(&certificate))];
         output::write(&files)?;
         say::wrote(&files);
         if self.json {

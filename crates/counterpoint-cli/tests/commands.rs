@@ -55,6 +55,11 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
         assert_eq!(said["settings"]["rival"], name);
         assert_eq!(said["certificate"]["verdict"], "deploy"); // all earn .6 and more, the log .53
         assert!(d.join(format!("{method}.json")).exists() && d.join(format!("{method}.certificate.json")).exists());
+        // and acts
+        let acted = run(d, &format!("act {method}.json log.parquet --means -o {method}.csv"));
+        assert!(acted.status.success(), "{}", text(&acted.stderr));
+        let rows = std::fs::read_to_string(d.join(format!("{method}.csv"))).unwrap();
+        assert!(rows.starts_with("row,action,density,mean\n") && rows.lines().count() == 6001, "{method}");
     }
     let wrong = run(d, &format!("rival vowpal log.parquet {COLUMNS} -o v.json"));
     assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("o-learning"), "{}", text(&wrong.stderr));

@@ -131,6 +131,18 @@ impl RivalPolicy {
         matches!(self, RivalPolicy::Rule(RulePolicy { noise: None, .. }))
     }
 
+    /// The middle of the law given x: the rule's action, or the mean over buckets.
+    pub fn centre(&self, x: &[f64]) -> f64 {
+        match self {
+            RivalPolicy::Rule(policy) => policy.action(x),
+            RivalPolicy::Softmax { buckets, .. } => {
+                let edges = buckets.buckets.edges();
+                let middles = edges.windows(2).map(|e| 0.5 * (e[0] + e[1]));
+                buckets.probabilities(x).iter().zip(middles).map(|(p, a)| p * a).sum()
+            }
+        }
+    }
+
     /// ln pi(a|x); nothing for a deterministic policy.
     pub fn log_density(&self, x: &[f64], a: f64) -> Option<f64> {
         match self {
