@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Select {
     #[command(flatten)]
     log: LogArgs,
-    /// A built-in grid (default, paper-synthetic, paper-warfarin, paper-cocoa) or a grid file (TOML).
+    /// A built-in grid (default; wide, for dozens of contexts and few rows; paper-synthetic, paper-warfarin, paper-cocoa) or a grid file (TOML).
     #[arg(long, default_value = "default", value_name = "NAME|FILE")]
     grid: String,
     #[command(flatten)]

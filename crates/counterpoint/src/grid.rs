@@ -1,7 +1,8 @@
 //! A grid: many recipes written once.
 //!
 //! A grid is a recipe in which a field may be a list. The candidates are all combinations, or a seeded sample of `limit`
-//! of them. Some grids are built in by name: `default`, small and good, and those of the paper's Table 5.
+//! of them. Some grids are built in by name: `default`, small and good; `wide`, for logs with
+//! dozens of contexts and few rows; and those of the paper's Table 5.
 
 use crate::data::files::read_text;
 use crate::error::{Error, Result};
@@ -39,10 +40,15 @@ impl Default for Grid {
 }
 
 /// The built-in grids: name and text.
-const NAMED: [(&str, &str); 4] = [
+const NAMED: [(&str, &str); 5] = [
     (
         "default",
         "[recipe]\ncontext_map = [\"quadratic\", \"cubic\"]\ncap = [10.0, 20.0]\nvariance_penalty = [0.0, 1.0]\nanchors = [10, 15]\n",
+    ),
+    (
+        "wide",
+        "folds = 5\n[recipe]\ncontext_map = \"linear\"\ntemperature = 1.0\nstart_noise = 0.01\nstd_floor = [0.2, 0.4]\n\
+         ridge = [0.01, 0.1, 1.0]\nanchors = [5, 10]\n",
     ),
     (
         "paper-synthetic",

@@ -185,7 +185,7 @@ impl Plan {
                 train.rows(),
                 policy.theta.len()
             ))
-            .hint("use fewer anchors, a smaller context map, or a linear policy"));
+            .hint("with many contexts: select --grid wide, or --set context_map=linear --set temperature=1 --set start_noise=0.01; else fewer anchors, or a linear policy"));
         }
         let estimator = recipe.estimator();
         let model = if estimator.needs_model() || recipe.start == StartName::Direct {

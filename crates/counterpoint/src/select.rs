@@ -3,7 +3,8 @@
 //! Every candidate is trained on the train part and judged on the valid part by SNIPS, behind the gate: an estimate that
 //! rests on too few effective rows, or whose weights do not average to one, is not an estimate. A first round of short
 //! fits sends the better part of the candidates to a second round of full ones. With folds, train and valid are cut anew
-//! and the folds that pass the gate are averaged (Section 6.2).
+//! and the folds that pass the gate are averaged (Section 6.2); the recipe that wins is then learned from the train part alone,
+//! because weights on rows it was learned from could not say whether the log supports it.
 //!
 //! Every fit is a pure function of log, recipe and round, so finished fits can be written to a journal and skipped when
 //! the work is taken up again: the result is the same, byte for byte.
@@ -180,10 +181,8 @@ pub fn select(engine: &Engine, parts: &Parts, grid: &Grid, seed: u64, gate: Gate
     let at = finalists.iter().position(|&c| c == winner.candidate).unwrap_or_default();
     let policy = match fits[at].first().and_then(|f| f.policy.clone()).filter(|_| cuts.len() == 1) {
         Some(policy) => policy,
-        // cross-validation chose a recipe: learn it once more from all rows it may see
-        None => {
-            learn(engine, &Log::join(&[&parts.train, &parts.valid])?, &recipe, &|_| ControlFlow::Continue(()))?.policy
-        }
+        // cross-validation chose a recipe; the valid part has still to say whether the log supports what it learns
+        None => learn(engine, &parts.train, &recipe, &|_| ControlFlow::Continue(()))?.policy,
     };
     Ok(Selected { policy, recipe, leaderboard: last })
 }

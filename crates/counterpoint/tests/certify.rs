@@ -8,7 +8,7 @@ use counterpoint::certify::{
 };
 use counterpoint::data::{Outcome, Parts};
 use counterpoint::folds::{Bootstrap, Scored, score};
-use counterpoint::{Engine, ErrorKind, Family, Log, Policy, Recipe, SplitRule, learn};
+use counterpoint::{Engine, ErrorKind, Family, Gate, Grid, Log, Memory, Policy, Recipe, SplitRule, learn, select};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -247,6 +247,23 @@ fn a_policy_is_not_judged_on_the_rows_it_was_learned_from() {
     let other = log.split(SplitRule::Hash { seed: 1, shares: [0.5, 0.25, 0.25] }).unwrap();
     let e = judge(&other).unwrap_err().to_string();
     assert!(e.contains("learned from rows of the test part") && e.contains("--seed"), "{e}");
+    // nor gated on them: weights on rows it has seen say nothing about where the log has been
+    let seen = Parts { valid: parts.train.clone(), ..parts.clone() };
+    let e = judge(&seen).unwrap_err().to_string();
+    assert!(e.contains("learned from rows of the valid part"), "{e}");
+}
+
+#[test]
+fn what_cross_validation_chooses_can_be_certified() {
+    let parts = world(3000, 15).log().split(SplitRule::default()).unwrap();
+    let text = "folds = 3\nkeep = 1.0\n[recipe]\nstarts = 1\nproximal_steps = 1\ncontext_map = \"linear\"\nanchors = [4, 6]\nstd_floor = 0.3\n";
+    let grid = Grid::from_toml(text).unwrap();
+    let engine = Engine::new(2).unwrap();
+    let chosen = select(&engine, &parts, &grid, 0, Gate::default(), &Memory::none()).unwrap();
+    assert_eq!(chosen.leaderboard[0].folds, (3, 3));
+    assert_eq!(chosen.policy.origin.as_ref().unwrap().rows, parts.train.rows());
+    let c = certify(&engine, &chosen.policy, &parts.valid, &parts.test, &Terms::default()).unwrap();
+    assert_ne!(c.verdict, Verdict::Invalid, "{:?}", c.reasons);
 }
 
 #[test]

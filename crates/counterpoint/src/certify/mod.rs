@@ -10,7 +10,7 @@
 //! and most of their noise cancels. Why studentised: weighted costs are skewed. Why degrees of freedom: a standard error
 //! that rests on three rows is itself a guess, and the bootstrap, which has only those rows, cannot know by how much.
 //!
-//! The parts must not share rows, and a policy that remembers its training rows must not meet them in the test part: both
+//! The parts must not share rows, and a policy that remembers its training rows must not meet them in either part: both
 //! are refused. That nobody else has looked at the test part is the caller's word. For many policies on one
 //! test part use [`certify_many`]; for looking again and again, a [`Monitor`].
 
@@ -103,7 +103,7 @@ struct Judged {
 }
 
 /// Refuses parts of a single row, parts that share rows, a test part that holds a row twice, and a policy that was
-/// learned from rows of the test part.
+/// learned from rows of either part.
 fn check_parts(valid: &Log, test: &Log, policies: &[&Policy]) -> Result<()> {
     for (name, part) in [("valid", valid), ("test", test)] {
         if part.rows() < 2 {
@@ -127,12 +127,14 @@ fn check_parts(valid: &Log, test: &Log, policies: &[&Policy]) -> Result<()> {
             .hint("certify on rows that nothing was learned, chosen or gated on; Log::split gives such parts"));
     }
     for origin in policies.iter().filter_map(|p| p.origin.as_ref()) {
-        let (learned, of) = (origin.among(&asked), origin.hashes.len());
-        if learned > 0 {
-            return Err(Error::policy(format!(
-                "it was learned from rows of the test part: {learned} of {of} rows that it remembers are among them"
-            ))
-            .hint("divide the log as it was for learning (the same --seed or --split), or certify on new rows"));
+        for (name, rows) in [("test", &asked), ("valid", &known)] {
+            let (learned, of) = (origin.among(rows), origin.hashes.len());
+            if learned > 0 {
+                return Err(Error::policy(format!(
+                    "it was learned from rows of the {name} part: {learned} of {of} rows that it remembers are among them"
+                ))
+                .hint("divide the log as it was for learning (the same --seed or --split), or certify on new rows"));
+            }
         }
     }
     Ok(())
