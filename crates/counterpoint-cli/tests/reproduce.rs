@@ -33,6 +33,20 @@ fn the_list_names_every_experiment_once() {
     }
     let json: serde_json::Value = serde_json::from_slice(&run(dir.path(), "reproduce --list --json").stdout).unwrap();
     assert_eq!(json.as_array().unwrap().len(), names.len());
+    // every table of the paper, and every figure that shows something measured (1 and 3 are drawings)
+    for n in 1..=7 {
+        assert!(names.contains(&format!("table{n}").as_str()), "table {n}");
+    }
+    let mut figures: Vec<u64> = json
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|e| e["figures"].as_array().unwrap())
+        .map(|f| f.as_u64().unwrap())
+        .collect();
+    figures.sort_unstable();
+    figures.dedup();
+    assert_eq!(figures, [2].into_iter().chain(4..=20).collect::<Vec<_>>());
 }
 
 #[test]
@@ -56,10 +70,10 @@ fn what_cannot_be_run_is_said() {
 fn a_quick_run_writes_a_page_that_loads_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();
-    let done = run(d, "reproduce table5 table1 --quick --out again --json");
+    let done = run(d, "reproduce table5 table1 figure2 --quick --out again --json");
     assert!(done.status.success(), "{}", text(&done.stderr));
     let said: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!(said["finished"], serde_json::json!(["table1", "table5"]));
+    assert_eq!(said["finished"], serde_json::json!(["soft-clipping", "table1", "table5"]));
     let html = read(d.join("again/index.html"));
     assert!(html.starts_with("<!doctype html>\n<html") && html.trim_end().ends_with("</html>"));
     for loader in ["http:", "https:", "src=", "href=\"h", "url(", "@import", "<link", "<iframe"] {

@@ -74,7 +74,7 @@ pub struct Confusion {
 
 /// One policy of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Drawn {
+pub(crate) struct Drawn {
     family: Family,
     mean: f64,
     std: f64,
@@ -105,12 +105,18 @@ impl Drawn {
             .sum()
     }
 
-    fn log_density(&self, a: f64) -> f64 {
+    pub(crate) fn log_density(&self, a: f64) -> f64 {
         self.family.log_density(a, self.mean, self.std).value
     }
 }
 
 const LOGGING: Drawn = Drawn { family: Family::LogNormal, mean: LOGGING_MEAN, std: LOGGING_STD };
+
+/// The logging policy, the optimal one, and the first that is drawn of a setup with seed 1.
+pub(crate) fn shown(setup: Setup) -> [Drawn; 3] {
+    let optimal = Drawn { family: Family::Normal, mean: setup.best(), std: 0.5 };
+    [LOGGING, optimal, Scene::draw(setup, 1, 1, 1).drawn[0]]
+}
 
 /// One log in two parts, rows of (action, cost, ln density), and the policies to be judged by it.
 struct Scene {

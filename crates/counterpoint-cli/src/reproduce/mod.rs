@@ -36,7 +36,7 @@ use std::time::Instant;
     after_help = "Exit 0: done; 2: an experiment failed (the others were run).\n\nExamples:\n  counterpoint reproduce --list\n  counterpoint reproduce table1 table5 --quick --out again\n  counterpoint reproduce all --data papers-files --out again"
 )]
 pub(crate) struct Reproduce {
-    /// Names of experiments, or all.
+    /// Names of experiments (table2, clipping), the paper's figures by number (figure5), or all.
     names: Vec<String>,
     /// List the experiments and end.
     #[arg(long)]
@@ -144,13 +144,13 @@ impl Reproduce {
         if self.json {
             let all: Vec<_> = exhibits()
                 .iter()
-                .map(|e| serde_json::json!({"name": e.name, "title": e.title, "place": e.place}))
+                .map(|e| serde_json::json!({"name": e.name, "figures": e.figures().collect::<Vec<_>>(), "title": e.title, "place": e.place}))
                 .collect();
             say::json(&serde_json::Value::Array(all));
             return;
         }
         for e in exhibits() {
-            say::result(format_args!("{:<14} {:<28} {}", e.name, e.place, e.title));
+            say::result(format_args!("{:<14} {:<34} {}", e.name, e.place, e.title));
         }
     }
 }
@@ -161,13 +161,12 @@ fn wanted(names: &[String]) -> Result<Vec<&'static Experiment>> {
     if names.is_empty() {
         return Err(Error::data("no experiment is named").hint(format!("name some, or all; there are {}", known())));
     }
-    if let Some(name) = names.iter().find(|n| *n != "all" && exhibits().iter().all(|e| e.name != **n)) {
-        return Err(
-            Error::data(format!("{name:?} is not an experiment")).hint(format!("there are {}, and all", known()))
-        );
+    if let Some(name) = names.iter().find(|n| *n != "all" && !exhibits().iter().any(|e| e.answers_to(n))) {
+        return Err(Error::data(format!("{name:?} is not an experiment"))
+            .hint(format!("there are {}, the paper's figures as figure5, and all", known())));
     }
     let all = names.iter().any(|n| n == "all");
-    Ok(exhibits().iter().filter(|e| all || names.iter().any(|n| n == e.name)).collect())
+    Ok(exhibits().iter().filter(|e| all || names.iter().any(|n| e.answers_to(n))).collect())
 }
 
 /// Refuses to go on with pieces of work that were done with other data or another version.

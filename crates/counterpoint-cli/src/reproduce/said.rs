@@ -26,12 +26,13 @@ pub(crate) fn cell(c: &Cell) -> Said {
     }
 }
 
-/// `0.804 \u{b1} 0.003`: two digits of the error and no more of the number, or one digit where the paper prints fewer.
+/// `0.804 \u{b1} 0.003`: two digits of the error and no more of the number, or one digit where the paper prints fewer; never more
+/// than five decimals, which no reader compares.
 fn ours(v: &Value) -> String {
     match v.error.filter(|e| *e > 0.0) {
         Some(e) if e < 1e-8 => number(v.ours),
         Some(e) => {
-            let most = decimals(e);
+            let most = decimals(e).min(5);
             let d = v.paper.map_or(most, |p| (digits(p) + 1).clamp(most.saturating_sub(1), most));
             format!("{} \u{b1} {}", fixed(v.ours, d), fixed(e, d))
         }
@@ -140,6 +141,8 @@ mod tests {
         );
         let v = Value { ours: 0.611587, error: Some(0.000015), paper: Some(0.6115), paper_error: Some(0.0) };
         assert_eq!(ours(&v), "0.61159 \u{b1} 0.00002");
+        let v = Value { ours: 0.7807429, error: Some(0.0000071), ..Value::default() };
+        assert_eq!(ours(&v), "0.78074 \u{b1} 0.00001");
         let v = Value { ours: -8.7249, error: None, paper: Some(-8.72), paper_error: Some(0.001) };
         assert_eq!(printed(&v), "paper \u{2212}8.720 \u{b1} 0.001 \u{25bc}");
         let v = Value { ours: 0.0702, error: None, paper: Some(0.07), paper_error: None };

@@ -1,8 +1,9 @@
 //! Table 4 (Appendix D.2): how often the offline protocol errs.
 
+use super::draw::{curve, picture};
 use super::statistics::Paired;
-use super::{Ask, Cell, Claim, Exhibit, Table, Value};
-use crate::protocol::{Confusion, Rule, Setup, run as decide};
+use super::{Ask, Axis, Cell, Claim, Exhibit, Picture, Table, Value};
+use crate::protocol::{Confusion, Rule, Setup, run as decide, shown};
 use counterpoint::Result;
 
 /// The rules in the order of the rows.
@@ -68,6 +69,7 @@ fn exhibit(ask: &Ask, sizes: [Size; 2]) -> Result<Exhibit> {
              judged offline, with as many other rows for the gate n_eff/n > 1%, and compared with its true value."
         ),
         tables,
+        pictures: vec![densities()],
         claims: claims(&all),
         notes: vec![
             "The paper prints counts out of 2,000; here both are percentages. Errors are binomial, over the draw of policies; policies of one log \
@@ -83,6 +85,19 @@ fn exhibit(ask: &Ask, sizes: [Size; 2]) -> Result<Exhibit> {
         ],
         ..Exhibit::default()
     })
+}
+
+/// Figure 13: the densities of the logging policy, of the optimal one, and of one drawn around each.
+fn densities() -> Picture {
+    let ([logging, optimal, near], [.., far]) = (shown(Setup::Logging), shown(Setup::Optimal));
+    let series = [
+        ("logging", logging),
+        ("optimal", optimal),
+        ("drawn around the logging policy (i)", near),
+        ("drawn around the optimal policy (ii)", far),
+    ]
+    .map(|(name, policy)| curve(name, [0.01, 6.0], |a| policy.log_density(a).exp()));
+    picture("policies", "Policies of the experiment", Axis::linear("action"), Axis::linear("density"), series.to_vec())
 }
 
 /// The counts of all logs, by rule.
