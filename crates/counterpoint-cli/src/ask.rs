@@ -257,16 +257,22 @@ impl RecipeArgs {
             None => Recipe::default(),
         };
         let mut table: toml::Table = toml::from_str(&recipe.to_toml()).unwrap_or_default();
-        for change in &self.set {
-            let (field, value) = change.split_once('=').ok_or_else(|| {
-                Error::recipe(change, "a change is written FIELD=VALUE").hint("for example --set cap=20")
-            })?;
-            table.insert(field.trim().into(), value_of(value.trim()));
+        for c in &self.set {
+            let (field, value) = change(c)?;
+            table.insert(field, value);
         }
         if let Some(seed) = self.seed {
             table.insert("seed".into(), toml::Value::Integer(seed as i64));
         }
         Recipe::from_toml(&table.to_string())
+    }
+}
+
+/// FIELD=VALUE in two.
+pub(crate) fn change(text: &str) -> Result<(String, toml::Value)> {
+    match text.split_once('=') {
+        Some((field, value)) => Ok((field.trim().into(), value_of(value.trim()))),
+        None => Err(Error::recipe(text, "a change is written FIELD=VALUE").hint("for example --set cap=20")),
     }
 }
 

@@ -38,6 +38,10 @@ pub(crate) struct RunRival {
     /// from the train part.
     #[arg(long, value_name = "FILE")]
     logging_policy: Option<PathBuf>,
+    /// Hold one setting of the method fast and choose only among the others, for example --set map=linear or --set ridge=0.1. May be
+    /// repeated. A wrong name lists those there are.
+    #[arg(long, value_name = "FIELD=VALUE")]
+    set: Vec<String>,
     /// Seed of the split, of the fits and of the bootstrap.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -54,6 +58,7 @@ pub(crate) struct RunRival {
 
 impl RunRival {
     pub(crate) fn run(&self) -> Result<Done> {
+        let settings = self.settings()?;
         let beside = certify::beside(&self.output);
         let mut inputs = self.log.files()?;
         inputs.extend(self.logging_policy.clone());
@@ -65,7 +70,7 @@ impl RunRival {
             return Err(Error::data(format!("{} is made for one action column, the log has {}", self.method, log.q())));
         }
         let parts = whole.into_parts(self.log.rule(self.seed))?;
-        let grid = Rival::grid(&self.method, log.d())?;
+        let grid = held(Rival::grid(&self.method, log.d())?, &settings)?;
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let terms = self.terms.terms(self.seed);
         let gate = Gate {
@@ -100,4 +105,24 @@ impl RunRival {
         }
         Ok(Done::certified(&certificate))
     }
+    /// What is held fast, tried on the method before anything is read.
+    fn settings(&self) -> Result<Vec<(String, serde_json::Value)>> {
+        let split = self.set.iter().map(|change| crate::ask::change(change));
+        let settings: Vec<_> =
+            split.map(|c| c.map(|(field, v)| (field, serde_json::json!(v)))).collect::<Result<_>>()?;
+        held(vec![self.method.parse()?], &settings)?;
+        Ok(settings)
+    }
+}
+
+/// A grid with some settings held fast, nothing in it twice.
+fn held(grid: Vec<Rival>, settings: &[(String, serde_json::Value)]) -> Result<Vec<Rival>> {
+    let mut out: Vec<Rival> = Vec::new();
+    for rival in grid {
+        let rival = settings.iter().try_fold(rival, |rival, (field, value)| rival.with(field, value))?;
+        if !out.contains(&rival) {
+            out.push(rival);
+        }
+    }
+    Ok(out)
 }

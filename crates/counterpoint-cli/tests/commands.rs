@@ -61,6 +61,16 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
         let rows = std::fs::read_to_string(d.join(format!("{method}.csv"))).unwrap();
         assert!(rows.starts_with("row,action,density,mean\n") && rows.lines().count() == 6001, "{method}");
     }
+    // a setting held fast is the setting of all that is tried
+    let held =
+        run(d, &format!("rival cats log.parquet {COLUMNS} --set depth=4 --set bandwidth=0.3 -o held.json --json"));
+    assert!(matches!(held.status.code(), Some(0 | 1)), "{}", text(&held.stderr));
+    let said: serde_json::Value = serde_json::from_slice(&held.stdout).unwrap();
+    assert_eq!((&said["settings"]["depth"], &said["settings"]["bandwidth"]), (&4.into(), &0.3.into()));
+    for (set, says) in [("phi=0.3", "bandwidth, centre, depth"), ("depth=99", "out of range"), ("depth", "FIELD=VALUE")] {
+        let wrong = run(d, &format!("rival cats log.parquet {COLUMNS} --set {set} -o wrong.json"));
+        assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains(says), "{}", text(&wrong.stderr));
+    }
     let wrong = run(d, &format!("rival vowpal log.parquet {COLUMNS} -o v.json"));
     assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("o-learning"), "{}", text(&wrong.stderr));
 }

@@ -13,6 +13,7 @@ mod noise;
 mod outcome;
 mod policy;
 mod rows;
+mod settings;
 
 pub use cats::Cats;
 pub use choose::{Chosen, JUDGE_STD, Judged, PAPER_GATE, best, choose, judge};
