@@ -17,6 +17,7 @@ mod parts;
 mod pool;
 mod protocol;
 mod proximal;
+mod published;
 mod rates;
 mod statistics;
 mod table1;
