@@ -41,7 +41,10 @@ pub use outlier::outlier;
 pub use protocol::{lower_bound, threshold};
 pub use proximal::proximal;
 pub use rates::rates;
-pub use statistics::{Paired, bootstrap_mean, correlation, line, mean, r_squared, sign_test, std_error, wilcoxon};
+pub use statistics::{
+    Paired, bootstrap_mean, bootstrap_ratio, correlation, lies_within, line, mean, r_squared, sign_test, std_error,
+    wilcoxon,
+};
 pub use table3::table3;
 pub use table6::table6;
 pub use table7::table7;

@@ -105,6 +105,11 @@ impl Fit {
         Ok(Fit::seen(found, &e))
     }
 
+    /// Whether the paper's gate lets it through: n_eff / n > 1% on the valid part.
+    pub(super) fn passes(&self) -> bool {
+        self.share > 0.01 && self.cost.is_finite()
+    }
+
     fn seen(found: Found, e: &Estimate) -> Fit {
         Fit { found, cost: e.cost, share: e.effective / e.rows }
     }
@@ -112,7 +117,7 @@ impl Fit {
 
 /// The paper's choice: of the policies with n_eff / n > 1% on the valid part, the one with the best SNIPS there.
 pub(super) fn choose(fits: &[Fit]) -> Option<&Fit> {
-    fits.iter().filter(|f| f.share > 0.01 && f.cost.is_finite()).min_by(|a, b| a.cost.total_cmp(&b.cost))
+    fits.iter().filter(|f| f.passes()).min_by(|a, b| a.cost.total_cmp(&b.cost))
 }
 
 /// Fits all jobs of all cells side by side and chooses within each cell; in order.
