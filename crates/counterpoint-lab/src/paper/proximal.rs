@@ -52,7 +52,7 @@ fn objectives(name: &str, place: &str, pools: &[&Pool]) -> Picture {
     let reach = sizes.get(sizes.len() * 19 / 20).copied().unwrap_or(0.0).max(1e-6);
     picture(
         name,
-        &format!("Training objective on {place}: plain minus proximal"),
+        &format!("Objective on {place}: plain minus proximal"),
         Axis::linear("plain minus proximal"),
         Axis::linear("share of fits"),
         vec![histogram("", &gains, [-reach, reach], 40)],
