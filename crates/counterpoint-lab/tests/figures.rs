@@ -9,12 +9,13 @@ use std::collections::HashSet;
 type Run = fn(&Ask) -> Result<Exhibit>;
 
 /// Those that take a second or two without the files.
-const QUICK: [(&str, Run); 8] = [
+const QUICK: [(&str, Run); 9] = [
     ("soft-clipping", paper::soft_clipping),
     ("reward-shape", paper::reward_shape),
     ("contexts", paper::contexts),
     ("what-if", paper::what_if),
     ("clipping", paper::clipping),
+    ("proximal", paper::proximal),
     ("ips-snips", paper::ips_snips),
     ("lower-bound", paper::lower_bound),
     ("threshold", paper::threshold),

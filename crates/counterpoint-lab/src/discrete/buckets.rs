@@ -17,6 +17,9 @@ pub struct Buckets {
     centres: Vec<f64>,
 }
 
+/// Where the first of the published buckets ends.
+const NOUGHT: f64 = 1e-8;
+
 impl Buckets {
     /// At most `k` buckets with equally many logged actions. Repeated actions can make quantiles coincide; then there are fewer.
     ///
@@ -54,6 +57,47 @@ impl Buckets {
         starts.push(sorted.len());
         let centres = starts.windows(2).map(|s| quantile_sorted(&sorted[s[0]..s[1]], 0.5)).collect();
         Ok(Buckets { edges, centres })
+    }
+
+    /// The buckets of the authors' published code: `k` + 2 of them, each closed on the right and acting with its upper edge.
+    ///
+    /// ```text
+    /// (.., 1e-8], (1e-8, q_0], (q_0, q_1], ..., (q_{k-1}, q_k]      q_j: the j/k quantile of the logged actions
+    /// ```
+    ///
+    /// q_0 is the smallest and q_k the largest logged action. So the first bucket is never taken in the log and the second once, yet a
+    /// policy over them can choose either. Our buckets are closed on the left: an edge here is the next number after q_j.
+    pub fn published(actions: &[f64], k: usize) -> Result<Self> {
+        let mut sorted = actions.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        if k < 2 || sorted.first().is_none_or(|least| *least <= NOUGHT) {
+            return Err(Error::data(format!("{k} buckets of positive actions cannot be made of these")));
+        }
+        let mut centres = vec![NOUGHT];
+        centres.extend((0..=k).map(|j| quantile_sorted(&sorted, j as f64 / k as f64)));
+        if centres.windows(2).any(|c| c[0] >= c[1]) {
+            return Err(Error::data("quantiles of the logged actions coincide").hint("use fewer buckets"));
+        }
+        let edges = [0.0].into_iter().chain(centres.iter().map(|c| c.next_up())).collect();
+        Ok(Buckets { edges, centres })
+    }
+
+    /// The same buckets, acting with their upper edges.
+    #[must_use]
+    pub fn at_upper_edges(&self) -> Self {
+        Buckets { edges: self.edges.clone(), centres: self.edges[1..].to_vec() }
+    }
+
+    /// The same buckets, acting with the medians of these actions; a bucket without any acts as before.
+    #[must_use]
+    pub fn at_medians(&self, actions: &[f64]) -> Self {
+        let mut inside = vec![Vec::new(); self.len()];
+        actions.iter().for_each(|a| inside[self.index(*a)].push(*a));
+        let median = |(own, old): (&mut Vec<f64>, &f64)| {
+            own.sort_by(f64::total_cmp);
+            if own.is_empty() { *old } else { quantile_sorted(own, 0.5) }
+        };
+        Buckets { edges: self.edges.clone(), centres: inside.iter_mut().zip(&self.centres).map(median).collect() }
     }
 
     /// Number of buckets K.

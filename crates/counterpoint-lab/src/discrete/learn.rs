@@ -5,7 +5,7 @@ use super::logging::Logging;
 use super::policy::DiscretePolicy;
 use super::risk::SoftmaxRisk;
 use super::rows::{Reference, Rows};
-use counterpoint::estimate::{LossModel, Target};
+use counterpoint::estimate::{LossModel, Sums, Target};
 use counterpoint::features::{ActionMap, ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::folds::{LossOptions, fit_loss_model};
 use counterpoint::optim::{Lbfgs, Optimiser, Proximal};
@@ -116,8 +116,8 @@ pub fn learn_discrete(
     let (mut best, mut evaluations) = (None, 0);
     for start in 0..recipe.starts.max(1) as u64 {
         let mut risk = SoftmaxRisk::new(engine, &rows, recipe.estimator, target, (recipe.ridge, penalised))?;
-        let found = method
-            .minimise(&mut risk, &noise(recipe, rows.features * rows.k, start), &mut |_| ControlFlow::Continue(()))?;
+        let from = noise(recipe.start_noise, rows.features * rows.k, (recipe.seed, start));
+        let found = method.minimise(&mut risk, &from, &mut |_| ControlFlow::Continue(()))?;
         evaluations += found.evaluations;
         if best.as_ref().is_none_or(|(value, _)| found.value < *value) {
             best = Some((found.value, found.theta));
@@ -142,10 +142,11 @@ fn untrained(train: &Log, recipe: &DiscreteRecipe) -> Result<DiscretePolicy> {
     Ok(DiscretePolicy { scaler, map, buckets, theta })
 }
 
-fn noise(recipe: &DiscreteRecipe, dim: usize, start: u64) -> Vec<f64> {
-    let mut rng = ChaCha8Rng::seed_from_u64(recipe.seed);
+/// Normal noise of a start.
+pub(super) fn noise(std: f64, dim: usize, (seed, start): (u64, u64)) -> Vec<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(start);
-    (0..dim).map(|_| recipe.start_noise * rng.sample::<f64, _>(StandardNormal)).collect()
+    (0..dim).map(|_| std * rng.sample::<f64, _>(StandardNormal)).collect()
 }
 
 /// The mean cost of each bucket given x, by ridge on psi_X(x) (x) one-hot(bucket): the discrete world's own loss model.
@@ -184,18 +185,23 @@ pub fn evaluate_discrete(
     model: Option<&LossModel>,
 ) -> Result<Estimate> {
     policy.check()?;
-    let costs = log.cost_summary();
-    let shift = if estimator.normalise == Normalise::ByWeights { costs.mean() } else { 0.0 };
+    let shift = if estimator.normalise == Normalise::ByWeights { log.cost_summary().mean() } else { 0.0 };
     let rows = Rows::new(log, policy, reference, model, shift)?;
     let target = Target { normalise: estimator.normalise, variance_penalty: 0.0, entropy: 0.0 };
     let sums = SoftmaxRisk::new(engine, &rows, *estimator, target, (0.0, 0))?.sums(&policy.theta);
-    Ok(Estimate {
-        cost: sums.risk(estimator.normalise) + shift,
-        std_error: sums.std_error(estimator.normalise),
+    Ok(estimate(log, &sums, estimator.normalise, shift))
+}
+
+/// What sums over the rows of a log say, costs having entered less `shift`.
+pub(super) fn estimate(log: &Log, sums: &Sums, normalise: Normalise, shift: f64) -> Estimate {
+    let costs = log.cost_summary();
+    Estimate {
+        cost: sums.risk(normalise) + shift,
+        std_error: sums.std_error(normalise),
         effective: sums.effective(),
         mean_weight: sums.mean_weight(),
         rows: sums.n,
         logged_cost: costs.mean(),
         logged_std_error: costs.std() / sums.n.sqrt(),
-    })
+    }
 }

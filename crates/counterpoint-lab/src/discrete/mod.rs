@@ -19,11 +19,15 @@
 //! a discrete policy must. The gap between the two is the price of discretisation and closes as buckets become narrow. As
 //! a density the policy is uniform within a bucket ([`DiscretePolicy::log_density`]), so that it can be judged by
 //! continuous weights too ([`Reference::Density`]).
+//!
+//! The authors' published code learns such policies in another way. [`learn_published`] does as it does, so that what this costs can
+//! be measured.
 
 mod buckets;
 mod learn;
 mod logging;
 mod policy;
+mod published;
 mod risk;
 mod rows;
 #[cfg(test)]
@@ -33,5 +37,9 @@ pub use buckets::Buckets;
 pub use learn::{DiscreteLearned, DiscreteRecipe, evaluate_discrete, fit_bucket_model, learn_discrete};
 pub use logging::Logging;
 pub use policy::DiscretePolicy;
+pub use published::{
+    Coefficients, Constants, Divisor, PublishedRecipe, PublishedRisk, Taken, Training, evaluate_published,
+    learn_published,
+};
 pub use risk::SoftmaxRisk;
 pub use rows::{Reference, Rows};

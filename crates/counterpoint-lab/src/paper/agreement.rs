@@ -1,10 +1,9 @@
 //! Offline estimates against the truth: IPS and SNIPS of every policy of the pool.
 
 use super::draw::{scatter, series};
-use super::pool::{Fitted, Offline, Variant, about, pool};
+use super::pool::{Fitted, Offline, SYNTHETIC, Variant, about, pool};
 use super::statistics::{Paired, correlation, mean, r_squared};
 use super::{Ask, Cell, Claim, Exhibit, Mark, Table, Value};
-use crate::Potential;
 use counterpoint::Result;
 
 /// The paper's average correlation of SNIPS with the online reward.
@@ -12,14 +11,16 @@ const PAPER_CORRELATION: f64 = 0.968;
 
 /// Figures 10 to 12: IPS and SNIPS on the test rows against the online reward.
 pub fn ips_snips(ask: &Ask) -> Result<Exhibit> {
-    let all: Vec<Fitted> = pool(ask, &[Variant::Soft, Variant::Hard, Variant::Plain])?.concat();
+    let pools = pool(ask, &SYNTHETIC, &[Variant::Soft, Variant::Hard, Variant::Plain])?;
+    let all: Vec<Fitted> = pools.iter().flat_map(|p| p.fits.concat()).collect();
     let (mut pictures, mut rows, mut agreements) = (Vec::new(), Vec::new(), Vec::new());
     let mut supported = Vec::new();
-    for kind in Potential::ALL {
-        let here: Vec<&Fitted> = all.iter().filter(|f| f.set == kind).collect();
+    for pool in &pools {
+        let kind = pool.place.name();
+        let here: Vec<&Fitted> = pool.fits.iter().flatten().collect();
         let inside: Vec<&Fitted> = here.iter().copied().filter(|f| is_supported(f)).collect();
         supported.push(agreement(&format!("{kind}, mean weight within 0.1 of one"), &inside));
-        let Agreement { r2, rho, row } = agreement(kind.name(), &here);
+        let Agreement { r2, rho, row } = agreement(kind, &here);
         for ((name, of), (r2, rho)) in ESTIMATORS.into_iter().zip(r2.into_iter().zip(rho)) {
             let dots = |label: &str, linear: bool| {
                 let here = here.iter().filter(|f| f.linear == linear);
@@ -35,7 +36,7 @@ pub fn ips_snips(ask: &Ask) -> Result<Exhibit> {
         }
         rows.push(row);
     }
-    let average = |name: &str, of: fn(&(Potential, &str, f64, f64)) -> f64| {
+    let average = |name: &str, of: fn(&(&str, &str, f64, f64)) -> f64| {
         mean(&agreements.iter().filter(|a| a.1 == name).map(of).collect::<Vec<_>>())
     };
     let rho = ESTIMATORS.map(|(name, _)| average(name, |a| a.3));
@@ -51,7 +52,7 @@ pub fn ips_snips(ask: &Ask) -> Result<Exhibit> {
     Ok(Exhibit {
         about: format!(
             "Every policy of the pool (soft and hard clipping, with and without proximal steps) estimated on the test rows and valued online: {}",
-            about(ask)
+            about(ask, &SYNTHETIC)
         ),
         tables: vec![Table {
             caption: "Agreement of offline estimates with the online reward".into(),
@@ -99,12 +100,7 @@ fn is_supported(f: &Fitted) -> bool {
     (f.ips.value / f.snips.value - 1.0).abs() <= 0.1
 }
 
-fn claims(
-    all: &[Fitted],
-    agreements: &[(Potential, &str, f64, f64)],
-    rho: [f64; 2],
-    supported: &[Agreement],
-) -> Vec<Claim> {
+fn claims(all: &[Fitted], agreements: &[(&str, &str, f64, f64)], rho: [f64; 2], supported: &[Agreement]) -> Vec<Claim> {
     let errors: Vec<f64> =
         all.iter().map(|f| (f.ips.value - f.online).abs() - (f.snips.value - f.online).abs()).collect();
     let paired = Paired::new(&errors);
@@ -113,8 +109,8 @@ fn claims(
     vec![
         Claim {
             says: "SNIPS agrees better with the online reward than IPS (R^2), on every set.".into(),
-            holds: Some(better == Potential::ALL.len()),
-            measured: format!("better on {better} of {} sets", Potential::ALL.len()),
+            holds: Some(better == SYNTHETIC.len()),
+            measured: format!("better on {better} of {} sets", SYNTHETIC.len()),
         },
         Claim {
             says: "SNIPS is closer to the online reward than IPS, policy by policy.".into(),

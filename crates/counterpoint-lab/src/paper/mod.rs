@@ -17,6 +17,7 @@ mod parts;
 mod pool;
 mod protocol;
 mod proximal;
+mod published;
 mod rates;
 mod statistics;
 mod table1;
@@ -34,13 +35,16 @@ pub use ask::{Ask, Effort};
 pub use chess::chess;
 pub use clipping::clipping;
 pub use curves::{contexts, reward_shape, soft_clipping};
-pub use data::{Truth, World, drawn_potential, potential, potentials, read_potential, warfarin};
+pub use data::{Truth, World, cocoa, drawn_cocoa, drawn_potential, potential, potentials, read_potential, warfarin};
 pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
 pub use outlier::outlier;
 pub use protocol::{lower_bound, threshold};
 pub use proximal::proximal;
 pub use rates::rates;
-pub use statistics::{Paired, bootstrap_mean, correlation, line, mean, r_squared, sign_test, std_error, wilcoxon};
+pub use statistics::{
+    Paired, bootstrap_mean, bootstrap_ratio, correlation, lies_within, line, mean, r_squared, sign_test, std_error,
+    wilcoxon,
+};
 pub use table3::table3;
 pub use table6::table6;
 pub use table7::table7;

@@ -3,7 +3,10 @@
 
 use super::data::figures;
 use super::{Ask, Claim, Value, World, potentials};
-use crate::discrete::{DiscretePolicy, DiscreteRecipe, Logging, Reference, evaluate_discrete, learn_discrete};
+use crate::discrete::{
+    DiscretePolicy, DiscreteRecipe, Logging, PublishedRecipe, Reference, evaluate_discrete, evaluate_published,
+    learn_discrete, learn_published,
+};
 use crate::{Potential, logging_policy};
 use counterpoint::features::ContextKind;
 use counterpoint::{Engine, Estimate, Estimator, Family, Log, Policy, Recipe, Result, evaluate, learn};
@@ -51,6 +54,8 @@ pub(super) enum Job {
     Continuous(Box<Recipe>),
     /// By [`crate::discrete`].
     Discrete(Box<DiscreteRecipe>),
+    /// Over buckets, as the authors' published code does or nearly so.
+    Published(Box<PublishedRecipe>),
 }
 
 impl Job {
@@ -73,6 +78,15 @@ impl Job {
                     Fit::new(&parts.valid, Found::Discrete(learned.policy))
                 })
             }
+            Job::Published(recipe) => {
+                let key = format!("{name}: published {}", serde_json::to_string(recipe).unwrap_or_default());
+                ask.once(&key, || {
+                    let logging = logging_policy()?;
+                    let policy = learn_published(&parts.train, &logging, recipe)?;
+                    let e = evaluate_published(&parts.valid, &logging, &policy, recipe)?;
+                    Ok(Fit::seen(Found::Discrete(policy), &e))
+                })
+            }
         }
     }
 }
@@ -88,13 +102,22 @@ impl Fit {
                 evaluate_discrete(&engine, valid, policy, &Reference::Buckets(&logging), &Estimator::SNIPS, None)?
             }
         };
-        Ok(Fit { found, cost: e.cost, share: e.effective / e.rows })
+        Ok(Fit::seen(found, &e))
+    }
+
+    /// Whether the paper's gate lets it through: n_eff / n > 1% on the valid part.
+    pub(super) fn passes(&self) -> bool {
+        self.share > 0.01 && self.cost.is_finite()
+    }
+
+    fn seen(found: Found, e: &Estimate) -> Fit {
+        Fit { found, cost: e.cost, share: e.effective / e.rows }
     }
 }
 
 /// The paper's choice: of the policies with n_eff / n > 1% on the valid part, the one with the best SNIPS there.
 pub(super) fn choose(fits: &[Fit]) -> Option<&Fit> {
-    fits.iter().filter(|f| f.share > 0.01 && f.cost.is_finite()).min_by(|a, b| a.cost.total_cmp(&b.cost))
+    fits.iter().filter(|f| f.passes()).min_by(|a, b| a.cost.total_cmp(&b.cost))
 }
 
 /// Fits all jobs of all cells side by side and chooses within each cell; in order.

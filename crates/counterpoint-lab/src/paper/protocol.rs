@@ -1,10 +1,9 @@
 //! Appendix D.2 in pictures: how far the lower bound lies under the truth, and what the gate on n_eff does.
 
 use super::draw::{curve, histogram, picture};
-use super::pool::{Fitted, Offline, Variant, pool};
+use super::pool::{Fitted, Offline, SYNTHETIC, Variant, pool};
 use super::statistics::{Paired, mean};
 use super::{Ask, Axis, Cell, Claim, Exhibit, Mark, Series, Table};
-use crate::Potential;
 use crate::protocol::{Judged, Setup, Z, judge};
 use counterpoint::Result;
 
@@ -53,12 +52,13 @@ pub fn lower_bound(ask: &Ask) -> Result<Exhibit> {
         let by_log: Vec<f64> = judged.iter().filter(|log| !log.is_empty()).map(|log| mean(&more(log))).collect();
         claims.push(promise(title, &by_log));
     }
-    let fitted: Vec<Fitted> = pool(ask, &[Variant::Soft])?.concat().into_iter().filter(|f| f.share > GATE).collect();
-    for kind in Potential::ALL {
+    for pool in pool(ask, &SYNTHETIC, &[Variant::Soft])? {
         let of = |e: fn(&Fitted) -> Offline| -> Vec<f64> {
-            fitted.iter().filter(|f| f.set == kind).map(|f| f.online - (e(f).value - Z * e(f).std_error)).collect()
+            let supported = pool.fits.iter().flatten().filter(|f| f.share > GATE);
+            supported.map(|f| f.online - (e(f).value - Z * e(f).std_error)).collect()
         };
-        show(kind.name(), &format!("policies learned on {kind}"), &[of(|f| f.ips), of(|f| f.snips)]);
+        let name = pool.place.name();
+        show(name, &format!("policies learned on {name}"), &[of(|f| f.ips), of(|f| f.snips)]);
     }
     Ok(Exhibit {
         about: format!(

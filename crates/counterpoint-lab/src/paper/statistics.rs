@@ -98,13 +98,41 @@ pub fn sign_test(differences: &[f64]) -> (usize, usize, f64) {
 
 /// A 95% interval of the mean by the percentile bootstrap.
 pub fn bootstrap_mean(v: &[f64], seed: u64) -> (f64, f64) {
+    bootstrap(v, seed, |drawn| drawn.sum::<f64>() / v.len() as f64)
+}
+
+/// A 95% interval of the ratio of two sums, sum of firsts over sum of seconds, by the percentile bootstrap over pairs.
+pub fn bootstrap_ratio(v: &[(f64, f64)], seed: u64) -> (f64, f64) {
+    bootstrap(v, seed, |drawn| {
+        let (above, below) = drawn.fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+        above / below
+    })
+}
+
+/// The 2.5th and 97.5th percentile of a figure over resamples.
+fn bootstrap<T: Copy>(v: &[T], seed: u64, figure: impl Fn(&mut dyn Iterator<Item = T>) -> f64) -> (f64, f64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| (0..v.len()).map(|_| v[rng.random_range(0..v.len())]).sum::<f64>() / v.len() as f64)
-        .collect();
-    means.sort_by(f64::total_cmp);
+    let mut figures: Vec<f64> =
+        (0..RESAMPLES).map(|_| figure(&mut (0..v.len()).map(|_| v[rng.random_range(0..v.len())]))).collect();
+    figures.sort_by(f64::total_cmp);
     let cut = RESAMPLES / 40;
-    (means[cut], means[RESAMPLES - 1 - cut])
+    (figures[cut], figures[RESAMPLES - 1 - cut])
+}
+
+/// Whether a figure lies in a range, by its interval: yes if all of it does, no if none of it does, else nothing.
+///
+/// ```
+/// use counterpoint_lab::paper::lies_within;
+/// assert_eq!(lies_within((2.5, 3.0), 2.0..=4.0), Some(true));
+/// assert_eq!(lies_within((3.9, 4.1), 2.0..=4.0), None);
+/// assert_eq!(lies_within((4.1, 4.5), 2.0..=4.0), Some(false));
+/// ```
+pub fn lies_within((low, high): (f64, f64), range: std::ops::RangeInclusive<f64>) -> Option<bool> {
+    match (range.contains(&low), range.contains(&high)) {
+        (true, true) => Some(true),
+        (false, false) if high < *range.start() || low > *range.end() => Some(false),
+        _ => None,
+    }
 }
 
 /// How well estimates agree with the truth: 1 - sum (truth - estimate)^2 / sum (truth - mean truth)^2.
@@ -259,6 +287,17 @@ mod tests {
         let (low, high) = bootstrap_mean(&v, 3);
         assert!((low - 43.8).abs() < 0.8 && (high - 55.2).abs() < 0.8, "{low} {high}");
         assert_eq!(bootstrap_mean(&v, 3), (low, high));
+    }
+
+    /// A ratio that is the same in every pair has no spread; the ratio of sums is not the mean of ratios.
+    #[test]
+    fn ratios_of_sums() {
+        assert_eq!(bootstrap_ratio(&[(2.0, 1.0), (6.0, 3.0), (20.0, 10.0)], 1), (2.0, 2.0));
+        let v: Vec<(f64, f64)> = (0..200).map(|i| if i % 2 == 0 { (10.0, 1.0) } else { (9.0, 9.0) }).collect();
+        // 19 / 10, not 5.5; residuals x - 1.9 y are 8.1 in size, so its standard error is 8.1 / 5 / sqrt(200) = 0.115
+        let (low, high) = bootstrap_ratio(&v, 1);
+        assert!((low - 1.675).abs() < 0.06 && (high - 2.125).abs() < 0.06, "{low} {high}");
+        assert_eq!(lies_within((1.0, 5.0), 2.0..=4.0), None);
     }
 
     #[test]
