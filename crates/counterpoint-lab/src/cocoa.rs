@@ -189,6 +189,12 @@ pub fn cocoa_chance(x1: f64, a: f64) -> f64 {
     *TOP * bell(x1, a)
 }
 
+/// E[amount | x0]: what a rewarded bid earns on average.
+pub fn cocoa_amount(x0: f64) -> f64 {
+    let (m, s2) = amount();
+    (m + AMOUNT_SLOPE * x0 + 0.5 * (s2 - AMOUNT_SLOPE * AMOUNT_SLOPE)).exp()
+}
+
 /// The true mean reward of a log-normal policy with this mean (of x1) and standard deviation.
 ///
 /// ```

@@ -37,8 +37,8 @@ mod whatif;
 
 pub use chess::{CHESS_MEAN, CHESS_STD, Chess, chess_reward, chess_value};
 pub use cocoa::{
-    COCOA_ACTION_VARIANCE, COCOA_REWARD, COCOA_REWARDED, COCOA_VARIANCE, Cocoa, CocoaColumns, cocoa_best, cocoa_chance,
-    cocoa_logging_mean, cocoa_logging_std, cocoa_online_value, cocoa_value, read_cocoa,
+    COCOA_ACTION_VARIANCE, COCOA_REWARD, COCOA_REWARDED, COCOA_VARIANCE, Cocoa, CocoaColumns, cocoa_amount, cocoa_best,
+    cocoa_chance, cocoa_logging_mean, cocoa_logging_std, cocoa_online_value, cocoa_value, read_cocoa,
 };
 pub use logging::{LOGGING_MEAN, LOGGING_STD, logging_density};
 pub use online::{DRAWS, logging_policy, online_value};

@@ -3,7 +3,7 @@
 use super::Ask;
 use super::statistics::{mean, std_error};
 use crate::rivals::RivalPolicy;
-use crate::{DRAWS, Potential, reward, warfarin_cost};
+use crate::{Cocoa, DRAWS, Potential, cocoa_amount, cocoa_chance, reward, warfarin_cost};
 use counterpoint::data::{Column, Outcome, Parts, Roles, Table};
 use counterpoint::{Log, Policy, Result, SplitRule};
 use rayon::prelude::*;
@@ -17,6 +17,13 @@ const QUICK_STEP: usize = 5;
 
 /// Contexts of Warfarin.
 const WARFARIN_CONTEXTS: usize = 81;
+
+/// Rows of the twin of CoCoA in a full and in a quick run.
+const COCOA_ROWS: [usize; 2] = [1_000_000, 20_000];
+
+/// The truth of the twin is asked of at most so many test contexts, with so many draws each: its reward is smooth in the action, and
+/// contexts differ far more than draws do.
+const COCOA_TRUTH: (usize, u64) = (50_000, 10);
 
 /// A log in three parts, and the truth of its test part.
 #[derive(Clone, Debug)]
@@ -36,11 +43,16 @@ pub struct Truth {
     x: Vec<f64>,
     /// Contexts a row.
     d: usize,
-    /// What is hidden from learners, a number a row: the potential, the expert's dose.
+    /// What is hidden from learners, a number a row: the potential, the expert's dose, the mean amount of a rewarded bid.
     pub hidden: Vec<f64>,
-    /// The reward of an action where that number is hidden.
-    reward: fn(f64, f64) -> f64,
+    /// The mean reward of an action.
+    reward: Reward,
+    /// Actions to draw a row.
+    draws: u64,
 }
+
+/// The mean reward of an action, given what is hidden in a row and the row's contexts.
+pub(super) type Reward = fn(f64, f64, &[f64]) -> f64;
 
 /// The three potentials, each [`potential`].
 pub fn potentials(ask: &Ask) -> Result<Vec<(Potential, World)>> {
@@ -76,7 +88,7 @@ fn of_table(table: Table, source: &'static str) -> Result<World> {
     let hidden = table.numbers("potential")?;
     let log = table.into_log(&roles(2, Some("split".into())))?;
     let parts = log.into_parts(SplitRule::Column)?;
-    Ok(World { source, truth: Truth::of(&parts.test, &hidden, reward), parts })
+    Ok(World { source, truth: Truth::of(&parts.test, &hidden, |a, t, _| reward(a, t)), parts })
 }
 
 /// Warfarin, split by thirds; nothing without a directory.
@@ -100,8 +112,26 @@ pub(super) fn warfarin_log(dir: &Path) -> Result<(Log, Vec<f64>)> {
 }
 
 /// Minus the cost of a dose.
-pub(super) fn warfarin_reward(action: f64, dose: f64) -> f64 {
+pub(super) fn warfarin_reward(action: f64, dose: f64, _: &[f64]) -> f64 {
     -warfarin_cost(action, dose)
+}
+
+/// The twin of CoCoA, half of it to learn from, a quarter each for valid and test.
+pub fn cocoa(ask: &Ask) -> Result<World> {
+    let [full, quick] = COCOA_ROWS;
+    drawn_cocoa(ask.by_effort(quick, full), 1)
+}
+
+/// A twin of CoCoA of any size. Its test part is whole; its truth is that of a sample of the test contexts.
+pub fn drawn_cocoa(rows: usize, seed: u64) -> Result<World> {
+    let parts =
+        Cocoa::simulate(rows, seed).log()?.into_parts(SplitRule::Hash { seed: 0, shares: [0.5, 0.25, 0.25] })?;
+    let (contexts, draws) = COCOA_TRUTH;
+    let (x, _) = parts.test.thin(contexts);
+    let d = parts.test.d();
+    let hidden = x.chunks_exact(d).map(|x| cocoa_amount(x[0])).collect();
+    let truth = Truth { x, d, hidden, reward: |a, amount, x| amount * cocoa_chance(x[1], a), draws };
+    Ok(World { source: "drawn anew", parts, truth })
 }
 
 fn roles(contexts: usize, split: Option<String>) -> Roles {
@@ -143,10 +173,10 @@ impl World {
 
 impl Truth {
     /// The truth of some rows of a log, given the hidden column of the whole of it.
-    pub(super) fn of(rows: &Log, hidden: &[f64], reward: fn(f64, f64) -> f64) -> Self {
+    pub(super) fn of(rows: &Log, hidden: &[f64], reward: Reward) -> Self {
         let (x, _) = rows.thin(rows.rows());
         let hidden = rows.blocks().iter().flat_map(|b| &b.ids).map(|i| hidden[*i as usize]).collect();
-        Truth { x, d: rows.d(), hidden, reward }
+        Truth { x, d: rows.d(), hidden, reward, draws: DRAWS }
     }
 
     /// The contexts of row i.
@@ -154,12 +184,12 @@ impl Truth {
         &self.x[i * self.d..(i + 1) * self.d]
     }
 
-    /// What an action earns in row i.
+    /// What an action earns in row i, on average.
     pub fn reward(&self, i: usize, action: f64) -> f64 {
-        (self.reward)(action, self.hidden[i])
+        (self.reward)(action, self.hidden[i], self.context(i))
     }
 
-    /// Every [`DRAWS`] actions a policy samples in a row become their mean reward there: a number a row.
+    /// All actions a policy samples in a row become their mean reward there: a number a row.
     pub fn rewards(&self, policy: &Policy, seed: u64) -> Vec<f64> {
         self.each(|rows| {
             let mut scorer = policy.scorer();
@@ -175,7 +205,7 @@ impl Truth {
     /// The true value with the Monte-Carlo error of its draws, the contexts being given, as the paper's error bars are.
     ///
     /// ```text
-    /// value = mean_i mean_k r(a_ik, t_i),   error = sqrt(sum_i s_i^2 / DRAWS) / n
+    /// value = mean_i mean_k r(a_ik, t_i),   error = sqrt(sum_i s_i^2 / draws) / n
     /// ```
     pub fn value_on_these(&self, policy: &Policy, seed: u64) -> (f64, f64) {
         let each: Vec<(f64, f64)> = self.each(|rows| {
@@ -213,9 +243,9 @@ impl Truth {
 
     /// The mean reward of row i over draws, and the variance of that mean.
     fn drawn(&self, i: usize, mut draw: impl FnMut(u64) -> f64) -> (f64, f64) {
-        let (first, n) = (i as u64 * DRAWS, DRAWS as f64);
+        let (first, n) = (i as u64 * self.draws, self.draws as f64);
         let (mut sum, mut squares) = (0.0, 0.0);
-        for row in first..first + DRAWS {
+        for row in first..first + self.draws {
             let r = self.reward(i, draw(row));
             sum += r;
             squares += r * r;
@@ -255,6 +285,26 @@ mod tests {
         let (same, of_draws) = world.truth.value_on_these(&policy, 3);
         assert!((same - value).abs() < 1e-12 && of_draws > 1e-4 && of_draws < error, "{of_draws}");
         assert!((value - world.logged().0).abs() < 5.0 * world.logged().1 && error > 0.0);
+    }
+
+    #[test]
+    fn the_twins_truth_is_the_twins_law() {
+        let world = drawn_cocoa(40_000, 2).expect("a world");
+        let rows = [&world.parts.train, &world.parts.valid, &world.parts.test].map(|p| p.rows() as f64 / 40_000.0);
+        assert!((rows[0] - 0.5).abs() < 0.01 && (rows[1] - 0.25).abs() < 0.01, "{rows:?}");
+        let truth = &world.truth;
+        assert_eq!(truth.hidden.len(), world.parts.test.rows());
+        let i = 7;
+        let x = truth.context(i);
+        assert_eq!(truth.reward(i, 1.3), cocoa_amount(x[0]) * cocoa_chance(x[1], 1.3));
+        // E[reward | x] of the logged actions, against the rewards
+        let own: Vec<f64> = {
+            let actions = world.parts.test.blocks().iter().flat_map(|b| b.a[0].iter());
+            actions.enumerate().map(|(i, a)| truth.reward(i, *a)).collect()
+        };
+        let ((mean, error), (logged, noise)) = (figures(&own), world.logged());
+        assert!((mean - 11.37).abs() < 5.0 * error && error < 0.2, "{mean} {error}");
+        assert!((mean - logged).abs() < 5.0 * noise && noise > 3.0 * error);
     }
 
     #[test]

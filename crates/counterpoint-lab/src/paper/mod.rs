@@ -34,7 +34,7 @@ pub use ask::{Ask, Effort};
 pub use chess::chess;
 pub use clipping::clipping;
 pub use curves::{contexts, reward_shape, soft_clipping};
-pub use data::{Truth, World, drawn_potential, potential, potentials, read_potential, warfarin};
+pub use data::{Truth, World, cocoa, drawn_cocoa, drawn_potential, potential, potentials, read_potential, warfarin};
 pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
 pub use outlier::outlier;
 pub use protocol::{lower_bound, threshold};
