@@ -18,6 +18,7 @@ mod pool;
 mod protocol;
 mod proximal;
 mod rates;
+mod sets;
 mod statistics;
 mod table1;
 mod table2;
