@@ -19,6 +19,7 @@ mod protocol;
 mod proximal;
 mod published;
 mod rates;
+mod sets;
 mod statistics;
 mod table1;
 mod table2;

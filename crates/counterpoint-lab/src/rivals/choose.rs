@@ -47,17 +47,28 @@ pub fn judge(
     logging: Option<&Policy>,
     seed: u64,
 ) -> Result<Judged> {
-    let policy = match rival.fit(engine, train, logging, seed)? {
+    let policy = judgeable(engine, rival, train, logging, seed)?;
+    let f = policy.estimate(engine, valid)?;
+    // without weights the ratios are 0/0, which no file could hold
+    let figures = [f.ips, f.snips, f.std_error, f.effective].iter().all(|v| v.is_finite()).then_some(f);
+    Ok(Judged { rival: *rival, policy, figures })
+}
+
+/// A fit as it is judged: a deterministic rule gets its noise of [`JUDGE_STD`].
+pub fn judgeable(
+    engine: &Engine,
+    rival: &Rival,
+    train: &Log,
+    logging: Option<&Policy>,
+    seed: u64,
+) -> Result<RivalPolicy> {
+    Ok(match rival.fit(engine, train, logging, seed)? {
         RivalPolicy::Rule(rule) if rule.noise.is_none() => {
             let unit = train.action_summaries().first().map_or(1.0, |a| a.std());
             rule.with_std(JUDGE_STD * unit).into()
         }
         policy => policy,
-    };
-    let f = policy.estimate(engine, valid)?;
-    // without weights the ratios are 0/0, which no file could hold
-    let figures = [f.ips, f.snips, f.std_error, f.effective].iter().all(|v| v.is_finite()).then_some(f);
-    Ok(Judged { rival: *rival, policy, figures })
+    })
 }
 
 /// The smallest SNIPS cost among those that pass the gate; of equals the first.

@@ -16,7 +16,7 @@ mod rows;
 mod settings;
 
 pub use cats::Cats;
-pub use choose::{Chosen, JUDGE_STD, Judged, PAPER_GATE, best, choose, judge};
+pub use choose::{Chosen, JUDGE_STD, Judged, PAPER_GATE, best, choose, judge, judgeable};
 pub use demirer::{Choice, Demirer, theta_dr};
 pub use direct::Direct;
 pub use file::RivalFile;
@@ -185,7 +185,7 @@ impl Rival {
             })
         };
         let directs = || {
-            cross(maps.iter().copied(), pick(&[1e-3, 1e-4], &[0.01, 0.1, 1.0])).map(|(map, ridge)| Direct {
+            cross(maps.iter().copied(), pick(&[1e-3, 1e-4], &[0.1, 1.0, 10.0])).map(|(map, ridge)| Direct {
                 map,
                 ridge,
                 ..Direct::default()

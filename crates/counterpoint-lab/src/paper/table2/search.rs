@@ -1,8 +1,10 @@
 //! A cell of Table 2: recipes to try, and what the log says of each.
 
-use super::set::{Kind, Set};
 use crate::paper::Ask;
-use counterpoint::{Engine, Estimate, Estimator, Gate, Grid, Recipe, Result, evaluate, learn};
+use crate::paper::sets::{Kind, Set, ask_rows, cheapest, passed};
+use crate::rivals::PAPER_GATE;
+use counterpoint::certify::{Terms, Verdict, certify};
+use counterpoint::{Engine, Gate, Grid, Log, Policy, Recipe, Result, learn};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
@@ -15,9 +17,14 @@ pub(super) const CLASSES: [(&str, &str); 5] =
 /// Seed of the sample of recipes and of the starts.
 const SEED: u64 = 1;
 
-/// How many recipes a cell are tried.
-pub(super) fn recipes(ask: &Ask) -> usize {
-    ask.by_effort(2, 24)
+/// How many recipes a cell are tried: few where a fit reads half a million rows.
+pub(super) fn recipes(ask: &Ask, kind: Kind) -> usize {
+    ask.by_effort(2, if kind == Kind::Cocoa { 6 } else { 24 })
+}
+
+/// Whether a class of policies is tried on a log.
+pub(super) fn takes(kind: Kind, class: &str) -> bool {
+    kind != Kind::Warfarin || !matches!(class, "poly" | "stratified")
 }
 
 /// The recipes of a cell.
@@ -36,10 +43,36 @@ pub(super) struct Judged {
     pub(super) ours: Option<f64>,
 }
 
+/// What a chosen recipe turned out to be worth.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Worth {
+    /// As the table shows it, with its error: the true value, or on CoCoA, as in the paper, SNIPS on the test rows.
+    pub(super) shown: [f64; 2],
+    /// What else there is to say on CoCoA.
+    pub(super) tested: Option<Tested>,
+}
+
+/// A policy before the test rows of CoCoA.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Tested {
+    /// The true value, with its standard error over contexts.
+    pub(super) truth: [f64; 2],
+    /// n_eff / n on the test rows.
+    pub(super) share: f64,
+    /// Paired gain over the log on the test rows, with its standard error.
+    pub(super) gain: [f64; 2],
+    /// One-sided p-value of the paired test.
+    pub(super) p_value: f64,
+    /// The library's certificate.
+    pub(super) verdict: Verdict,
+    /// The paper's rule: a 100-fold percentile bootstrap of the estimate against the mean of the log.
+    pub(super) by_the_paper: Verdict,
+}
+
 impl<'a> Search<'a> {
     pub(super) fn new(ask: &Ask, set: &'a Set, estimator: (&str, &str), class: (&str, &str)) -> Result<Self> {
         let name = format!("{}, {}, {}, {}", set.kind.name(), set.source, estimator.0, class.0);
-        let tried = if set.kind.takes(class.0) { recipes(ask) } else { 0 };
+        let tried = if takes(set.kind, class.0) { recipes(ask, set.kind) } else { 0 };
         Ok(Search { set, name, recipes: sample(ask, set.kind, estimator.1, class.1, tried)? })
     }
 
@@ -47,59 +80,67 @@ impl<'a> Search<'a> {
         format!("table2: {what} {} {}", self.name, self.recipes[recipe].to_toml().replace('\n', " "))
     }
 
+    fn learn(&self, rows: &Log, recipe: usize) -> Result<Policy> {
+        Ok(learn(&Engine::single(), rows, &self.recipes[recipe], &|_| ControlFlow::Continue(()))?.policy)
+    }
+
     /// Trains a recipe and judges it on the rows it has not seen. A recipe that fails to train is judged like one that does
     /// not pass the gate.
     pub(super) fn judge(&self, ask: &Ask, recipe: usize) -> Result<Judged> {
         ask.once(&self.key("judge", recipe), || {
-            let seen: Vec<Estimate> = self
-                .set
-                .cuts
-                .iter()
-                .filter_map(|(train, rest)| {
-                    let learned =
-                        learn(&Engine::single(), train, &self.recipes[recipe], &|_| ControlFlow::Continue(()));
-                    learned.and_then(|l| evaluate(&Engine::single(), rest, &l.policy, &Estimator::SNIPS, None)).ok()
-                })
-                .collect();
-            let gate = Gate::default();
-            Ok(Judged {
-                paper: mean_of_passed(&seen, self.set.cuts.len(), |e| e.effective > 0.01 * e.rows),
-                ours: mean_of_passed(&seen, self.set.cuts.len(), |e| gate.passes(e.effective, e.rows, e.mean_weight)),
-            })
+            let seen = self.set.judge(|train, rest| ask_rows(&self.learn(train, recipe)?, rest));
+            let by = |gate| passed(&seen, self.set.cuts.len(), gate);
+            Ok(Judged { paper: by(PAPER_GATE), ours: by(Gate::default()) })
         })
     }
 
-    /// The true value of what a recipe learns from all rows it may see.
-    pub(super) fn value(&self, ask: &Ask, recipe: usize) -> Result<[f64; 2]> {
-        ask.once(&self.key("value", recipe), || {
-            let learned =
-                learn(&Engine::single(), &self.set.learn, &self.recipes[recipe], &|_| ControlFlow::Continue(()))?;
-            Ok(self.set.truth.value_on_these(&learned.policy, 1).into())
+    /// What a recipe is worth once it has learned from all rows it may see.
+    pub(super) fn worth(&self, ask: &Ask, recipe: usize) -> Result<Worth> {
+        ask.once(&self.key("worth", recipe), || {
+            let policy = self.learn(&self.set.learn, recipe)?;
+            match self.set.kind {
+                Kind::Cocoa => self.tested(&policy),
+                _ => Ok(Worth { shown: self.set.truth.value_on_these(&policy, 1).into(), tested: None }),
+            }
         })
     }
-}
 
-/// Mean cost over the cuts that pass, if more than half of them do.
-fn mean_of_passed(seen: &[Estimate], cuts: usize, passes: impl Fn(&Estimate) -> bool) -> Option<f64> {
-    let passed: Vec<f64> = seen.iter().filter(|e| passes(e)).map(|e| e.cost).collect();
-    (2 * passed.len() > cuts).then(|| passed.iter().sum::<f64>() / passed.len() as f64)
+    fn tested(&self, policy: &Policy) -> Result<Worth> {
+        let (engine, valid, test) = (Engine::single(), &self.set.cuts[0].1, &self.set.test);
+        let own = certify(&engine, policy, valid, test, &Terms::default())?;
+        let rule = certify(&engine, policy, valid, test, &Terms::paper())?;
+        let seen = ask_rows(policy, test)?;
+        let tested = Tested {
+            truth: self.set.truth.value(policy, 1).into(),
+            share: seen.effective / seen.rows,
+            gain: [-own.difference.estimate, own.difference.std_error],
+            p_value: own.p_value,
+            verdict: own.verdict,
+            by_the_paper: rule.verdict,
+        };
+        Ok(Worth { shown: [-seen.snips, seen.std_error], tested: Some(tested) })
+    }
 }
 
 /// The cheapest that passes; the first of equals.
 pub(super) fn best(judged: &[&Judged], cost: impl Fn(&Judged) -> Option<f64>) -> Option<usize> {
-    let passed = judged.iter().enumerate().filter_map(|(i, j)| cost(j).map(|c| (i, c)));
-    passed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
+    cheapest(judged.iter().map(|j| cost(j)))
 }
 
 /// `count` recipes: the one known to do well first, then a seeded sample around it.
-fn sample(ask: &Ask, kind: Kind, estimator: &str, class: &str, count: usize) -> Result<Vec<Recipe>> {
+pub(super) fn sample(ask: &Ask, kind: Kind, estimator: &str, class: &str, count: usize) -> Result<Vec<Recipe>> {
     if count == 0 {
         return Ok(Vec::new());
     }
-    let (good, around) = if kind == Kind::Warfarin { warfarin(estimator, class) } else { synthetic(estimator, class) };
+    let (good, around) = match kind {
+        Kind::Potential(_) => synthetic(estimator, class),
+        Kind::Warfarin => warfarin(estimator, class),
+        Kind::Cocoa => cocoa(estimator, class),
+    };
     let steps = match (ask.quick(), kind) {
         (true, _) => "starts = 1\nproximal_steps = 2\nmax_iterations = 60\n",
         (false, Kind::Warfarin) => "starts = 2\nproximal_steps = 5\nmax_iterations = 100\n",
+        (false, Kind::Cocoa) => "starts = 1\nproximal_steps = 3\nmax_iterations = 50\n",
         (false, _) => "starts = 3\nproximal_steps = 10\nmax_iterations = 200\n",
     };
     let fixed = format!("policy = \"{class}\"\nestimator = \"{estimator}\"\nseed = {SEED}\n{steps}");
@@ -178,6 +219,35 @@ fn warfarin(estimator: &str, class: &str) -> (String, String) {
     (good, around)
 }
 
+/// Good fields, and lists around them, on the twin of CoCoA: from the grid `paper-cocoa`.
+fn cocoa(estimator: &str, class: &str) -> (String, String) {
+    let mut good = String::from("kappa = 0.01\nridge = 0.001\n");
+    let mut around = String::from(
+        "family = [\"normal\", \"lognormal\"]\nvariance_penalty = [0.0, 0.001, 0.1]\nkappa = [0.001, 0.01, 0.1]\n\
+         ridge = [0.0001, 0.001, 0.01, 0.1]\n",
+    );
+    if estimator == "snips" {
+        good += "entropy = 1.0\n";
+        around += "entropy = [0.3, 1.0, 2.0, 3.0]\n";
+    } else {
+        good += "cap = 10.0\n";
+        around += "cap = [2.1, 4.5, 9.5, 20.0, 100.0]\n";
+    }
+    match class {
+        "clp" => {
+            good += "context_map = \"linear\"\nanchors = 5\ntemperature = 1.0\n";
+            around +=
+                "context_map = [\"linear\", \"quadratic\"]\nanchors = [3, 5]\ntemperature = [0.1, 0.5, 1.0, 5.0]\n";
+        }
+        "stratified" => {
+            good += "buckets = 3\n";
+            around += "buckets = [2, 3, 4]\n";
+        }
+        _ => (),
+    }
+    (good, around)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,7 +257,7 @@ mod tests {
     #[test]
     fn every_cell_has_its_recipes() {
         let ask = Ask::new(Effort::Full, None, Engine::single());
-        for kind in [Kind::Potential(Potential::Moons), Kind::Warfarin] {
+        for kind in [Kind::Potential(Potential::Moons), Kind::Warfarin, Kind::Cocoa] {
             for (_, estimator) in ESTIMATORS {
                 for (_, class) in CLASSES {
                     let some = sample(&ask, kind, estimator, class, 24).expect("legal recipes");
