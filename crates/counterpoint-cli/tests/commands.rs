@@ -67,7 +67,8 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
     assert!(matches!(held.status.code(), Some(0 | 1)), "{}", text(&held.stderr));
     let said: serde_json::Value = serde_json::from_slice(&held.stdout).unwrap();
     assert_eq!((&said["settings"]["depth"], &said["settings"]["bandwidth"]), (&4.into(), &0.3.into()));
-    for (set, says) in [("phi=0.3", "bandwidth, centre, depth"), ("depth=99", "out of range"), ("depth", "FIELD=VALUE")] {
+    for (set, says) in [("phi=0.3", "bandwidth, centre, depth"), ("depth=99", "out of range"), ("depth", "FIELD=VALUE")]
+    {
         let wrong = run(d, &format!("rival cats log.parquet {COLUMNS} --set {set} -o wrong.json"));
         assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains(says), "{}", text(&wrong.stderr));
     }

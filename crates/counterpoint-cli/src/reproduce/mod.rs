@@ -169,13 +169,13 @@ fn wanted(names: &[String]) -> Result<Vec<&'static Experiment>> {
     Ok(exhibits().iter().filter(|e| all || names.iter().any(|n| e.answers_to(n))).collect())
 }
 
-/// Refuses to go on with pieces of work that were done with other data or another version.
+/// Refuses to go on with pieces of work that were done with other data, another version or on another kind of machine.
 fn same_surroundings(ask: &Ask, now: &Surroundings, journal: &Path) -> Result<()> {
     let then: Surroundings = ask.once("surroundings", || Ok(now.clone()))?;
     if then == *now {
         return Ok(());
     }
-    Err(Error::data("the journal is of a run with other data or another version")
+    Err(Error::data("the journal is of a run with other data, of another version, or on another kind of machine")
         .at(journal.display().to_string())
         .hint("give the --data of that run, another --out, or --fresh to start over"))
 }

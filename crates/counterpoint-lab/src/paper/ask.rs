@@ -24,7 +24,7 @@ pub struct Ask {
     /// How thoroughly.
     pub effort: Effort,
     /// Where `noisymoons.parquet`, `noisycircles.parquet`, `anisotropic.parquet` and `warfarin.parquet` are, if anywhere.
-    /// Without it the potentials are drawn anew and Warfarin is left out.
+    /// Without it, or without one of them, the potentials are drawn anew and Warfarin is left out.
     pub data: Option<PathBuf>,
     /// Threads for single fits.
     pub engine: Engine,
@@ -52,6 +52,11 @@ impl Ask {
     pub fn watched(mut self, watch: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.watch = Box::new(watch);
         self
+    }
+
+    /// One of the paper's files, if it is there.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.data.as_ref().map(|dir| dir.join(name)).filter(|path| path.exists())
     }
 
     /// Whether the run is a quick one.

@@ -15,6 +15,9 @@ const ROWS: usize = 30_000;
 /// A quick run looks at every so many rows.
 const QUICK_STEP: usize = 5;
 
+/// Its file.
+pub(super) const WARFARIN: &str = "warfarin.parquet";
+
 /// Contexts of Warfarin.
 const WARFARIN_CONTEXTS: usize = 81;
 
@@ -59,24 +62,31 @@ pub fn potentials(ask: &Ask) -> Result<Vec<(Potential, World)>> {
     Potential::ALL.into_iter().map(|kind| Ok((kind, potential(ask, kind)?))).collect()
 }
 
-/// One of the three potentials: from the directory of the [`Ask`], or simulated with seed 1. Quick runs take a fifth of the rows.
+/// One of the three potentials: its file where the [`Ask`] has it, or simulated with seed 1. Quick runs take a fifth of the rows.
 pub fn potential(ask: &Ask, kind: Potential) -> Result<World> {
-    let step = ask.by_effort(QUICK_STEP, 1);
-    match &ask.data {
-        Some(dir) => read_potential(dir, kind, step),
-        None => drawn_potential(kind, ROWS / step, 1),
+    every_row_of(ask, kind, ask.by_effort(QUICK_STEP, 1))
+}
+
+/// Every `step`-th row of a potential's file, or as many drawn anew where it is not there.
+pub(super) fn every_row_of(ask: &Ask, kind: Potential, step: usize) -> Result<World> {
+    match (&ask.data, ask.file(file_of(kind))) {
+        (Some(dir), Some(_)) => read_potential(dir, kind, step),
+        _ => drawn_potential(kind, ROWS / step, 1),
     }
 }
 
 /// A potential from a directory of the paper's files: every `step`-th row.
 pub fn read_potential(dir: &Path, kind: Potential, step: usize) -> Result<World> {
-    let name = match kind {
-        Potential::Moons => "noisymoons",
-        Potential::Circles => "noisycircles",
-        Potential::Anisotropic => "anisotropic",
-    };
     let names = ["x0", "x1", "action", "reward", "propensity", "split", "potential"].map(String::from);
-    of_table(thinned(Table::read(dir.join(format!("{name}.parquet")), &names)?, step), "the paper's file")
+    of_table(thinned(Table::read(dir.join(file_of(kind)), &names)?, step), "the paper's file")
+}
+
+fn file_of(kind: Potential) -> &'static str {
+    match kind {
+        Potential::Moons => "noisymoons.parquet",
+        Potential::Circles => "noisycircles.parquet",
+        Potential::Anisotropic => "anisotropic.parquet",
+    }
 }
 
 /// A potential drawn anew.
@@ -91,22 +101,35 @@ fn of_table(table: Table, source: &'static str) -> Result<World> {
     Ok(World { source, truth: Truth::of(&parts.test, &hidden, |a, t, _| reward(a, t)), parts })
 }
 
-/// Warfarin, split by thirds; nothing without a directory.
-pub fn warfarin(ask: &Ask) -> Result<Option<World>> {
-    ask.data.as_deref().map(read_warfarin).transpose()
+/// A note on the paper's files that are not here; nothing if all are.
+pub(super) fn missing(ask: &Ask) -> Option<String> {
+    let drawn: Vec<&str> = Potential::ALL.into_iter().map(file_of).filter(|name| ask.file(name).is_none()).collect();
+    let mut words = Vec::new();
+    if !drawn.is_empty() {
+        words.push(format!("{} {} drawn anew", drawn.join(", "), if drawn.len() == 1 { "is" } else { "are" }));
+    }
+    if ask.file(WARFARIN).is_none() {
+        words.push("Warfarin is left out".into());
+    }
+    (!words.is_empty()).then(|| format!("Not all of the paper's files are here (--data): {}.", words.join(", ")))
 }
 
-fn read_warfarin(dir: &Path) -> Result<World> {
-    let (log, dose) = warfarin_log(dir)?;
+/// Warfarin, split by thirds; nothing without its file.
+pub fn warfarin(ask: &Ask) -> Result<Option<World>> {
+    ask.file(WARFARIN).as_deref().map(read_warfarin).transpose()
+}
+
+fn read_warfarin(path: &Path) -> Result<World> {
+    let (log, dose) = warfarin_log(path)?;
     let parts = log.into_parts(SplitRule::Hash { seed: 0, shares: [1.0; 3] })?;
     Ok(World { source: "the paper's file", truth: Truth::of(&parts.test, &dose, warfarin_reward), parts })
 }
 
 /// Warfarin undivided, with the experts' doses.
-pub(super) fn warfarin_log(dir: &Path) -> Result<(Log, Vec<f64>)> {
+pub(super) fn warfarin_log(path: &Path) -> Result<(Log, Vec<f64>)> {
     let mut names: Vec<String> = (0..WARFARIN_CONTEXTS).map(|j| format!("x{j}")).collect();
     names.extend(["action", "reward", "propensity", "expert_dose"].map(String::from));
-    let table = Table::read(dir.join("warfarin.parquet"), &names)?;
+    let table = Table::read(path, &names)?;
     let dose = table.numbers("expert_dose")?;
     Ok((table.into_log(&roles(WARFARIN_CONTEXTS, None))?, dose))
 }
@@ -285,6 +308,25 @@ mod tests {
         let (same, of_draws) = world.truth.value_on_these(&policy, 3);
         assert!((same - value).abs() < 1e-12 && of_draws > 1e-4 && of_draws < error, "{of_draws}");
         assert!((value - world.logged().0).abs() < 5.0 * world.logged().1 && error > 0.0);
+    }
+
+    #[test]
+    fn what_is_not_there_is_drawn_anew_and_said() {
+        let dir = std::env::temp_dir().join(format!("counterpoint-some-files-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let ask = || Ask::new(Effort::Quick, Some(dir.clone()), Engine::single());
+        assert!(
+            missing(&ask())
+                .expect("a note")
+                .contains("noisymoons.parquet, noisycircles.parquet, anisotropic.parquet are")
+        );
+        assert_eq!(potential(&ask(), Potential::Moons).expect("a world").source, "drawn anew");
+        Potential::Moons.simulate(300, 1).table().write(dir.join("noisymoons.parquet")).expect("written");
+        assert_eq!(potential(&ask(), Potential::Moons).expect("a world").source, "the paper's file");
+        let said = missing(&ask()).expect("a note");
+        assert!(!said.contains("noisymoons") && said.contains("Warfarin is left out"), "{said}");
+        assert!(warfarin(&ask()).expect("no error").is_none());
+        std::fs::remove_dir_all(&dir).expect("removed");
     }
 
     #[test]

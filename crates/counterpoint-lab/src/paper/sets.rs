@@ -3,7 +3,7 @@
 //! With many rows there is one cut, the train part against the valid part. Warfarin has few: there are five folds, and four test
 //! quarters in turn, each a set of its own. Tables 2 and 3 choose by the same rule, [`passed`].
 
-use super::data::{figures, warfarin_log, warfarin_reward};
+use super::data::{WARFARIN, figures, warfarin_log, warfarin_reward};
 use super::{Ask, Truth, World};
 use crate::Potential;
 use crate::rivals::Figures;
@@ -112,16 +112,19 @@ pub(super) fn ask_rows(policy: &Policy, rows: &Log) -> Result<Figures> {
     })
 }
 
-/// Warfarin: a set for each test quarter, a single one in a quick run; none without a directory.
+/// Warfarin: a set for each test quarter, a single one in a quick run; none without its file.
 ///
 /// With few rows it matters which are held out, so each quarter is in turn; the other three are for cross-validation. By a seeded hash.
 pub(super) fn quarters(ask: &Ask) -> Result<Vec<Set>> {
     let quarters = ask.by_effort(1, QUARTERS);
-    ask.data.iter().flat_map(|dir| (0..quarters).map(move |quarter| warfarin(dir, quarter))).collect()
+    match ask.file(WARFARIN) {
+        Some(path) => (0..quarters).map(|quarter| warfarin(&path, quarter)).collect(),
+        None => Ok(Vec::new()),
+    }
 }
 
-fn warfarin(dir: &Path, quarter: usize) -> Result<Set> {
-    let (log, dose) = warfarin_log(dir)?;
+fn warfarin(path: &Path, quarter: usize) -> Result<Set> {
+    let (log, dose) = warfarin_log(path)?;
     let (learn, test) = log.fold(1, quarter, QUARTERS)?;
     let rewards: Vec<f64> = test.blocks().iter().flat_map(|b| b.y.iter().map(|y| -y)).collect();
     Ok(Set {

@@ -14,6 +14,6 @@ mod score;
 pub use design::{Design, Precision};
 pub use gram::{LossOptions, fit_loss_model};
 pub use objective::Crm;
-pub use risk::{Partial, Risk, truth};
+pub use risk::{Partial, Risk, instruction_set, truth};
 pub use rows::Question;
 pub use score::{Bootstrap, Moments, Replicates, Scored, score};

@@ -2,6 +2,7 @@
 
 use super::search::{CLASSES, ESTIMATORS, Tested};
 use super::{Found, PAPER, index, shown};
+use crate::paper::data::missing;
 use crate::paper::sets::{Column, Kind};
 use crate::paper::{Ask, Claim};
 use counterpoint::Gate;
@@ -112,12 +113,7 @@ pub(super) fn notes(ask: &Ask, columns: &[Column], found: &[Found]) -> Vec<Strin
             .into(),
         "Stratified policies are in the paper's text but not in its table.".into(),
     ];
-    if ask.data.is_none() {
-        notes.push(
-            "The synthetic sets are drawn anew and Warfarin is left out, because the paper's files are not here (--data)."
-                .into(),
-        );
-    }
+    notes.extend(missing(ask));
     if let Some(column) = columns.iter().find(|c| c.kind == Kind::Warfarin) {
         let clp = |e: usize| -> Vec<String> {
             let of = |&s: &usize| found[index(s, e, CLP)];

@@ -3,8 +3,9 @@
 mod claims;
 mod search;
 
+use super::data::every_row_of;
 use super::sets::{self, Column, Kind, Set};
-use super::{Ask, Cell, Exhibit, Table, Value, cocoa, drawn_potential, read_potential};
+use super::{Ask, Cell, Exhibit, Table, Value, cocoa};
 use crate::{COCOA_REWARD, Potential};
 use counterpoint::certify::Verdict;
 use counterpoint::{Gate, Recipe, Result};
@@ -68,11 +69,7 @@ fn all(ask: &Ask) -> Result<Vec<Set>> {
     let mut sets = Vec::new();
     // the files are small and the fits few: a quick run takes all rows
     for kind in [Potential::Circles, Potential::Moons, Potential::Anisotropic] {
-        let world = match &ask.data {
-            Some(dir) => read_potential(dir, kind, 1)?,
-            None => drawn_potential(kind, 30_000, 1)?,
-        };
-        sets.push(Set::of(Kind::Potential(kind), world));
+        sets.push(Set::of(Kind::Potential(kind), every_row_of(ask, kind, 1)?));
     }
     sets.extend(sets::quarters(ask)?);
     sets.push(Set::of(Kind::Cocoa, cocoa(ask)?));

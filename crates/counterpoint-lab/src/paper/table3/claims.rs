@@ -1,6 +1,7 @@
 //! What the paper says of Table 3, and where ours differs. All words about numbers follow from the numbers.
 
 use super::{ROWS, Results, TWIN};
+use crate::paper::data::missing;
 use crate::paper::sets::{Column, Kind};
 use crate::paper::{Ask, Claim};
 use crate::rivals::{JUDGE_STD, PAPER_GATE};
@@ -100,12 +101,10 @@ pub(super) fn notes(ask: &Ask, results: &Results) -> Vec<String> {
             .into(),
     ];
     notes.extend(beaten(results));
-    match results.columns.iter().find(|c| c.kind == Kind::Warfarin) {
-        Some(column) => notes.extend(warfarin(results, column)),
-        None => {
-            notes.push("Warfarin is left out and the potentials are drawn anew: no data directory was given.".into())
-        }
+    if let Some(column) = results.columns.iter().find(|c| c.kind == Kind::Warfarin) {
+        notes.extend(warfarin(results, column));
     }
+    notes.extend(missing(ask));
     notes.push(format!(
         "CoCoA cannot be shipped. Its twin shares only the statistics of Table 1 with it; what there is to gain is ours, so the printed \
          values stand beside it for orientation only. They are estimates on CoCoA's test rows, ours are true values on the twin's \

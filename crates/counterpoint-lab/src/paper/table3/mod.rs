@@ -160,10 +160,11 @@ fn recipes(ask: &Ask, set: &Set) -> Result<Vec<Recipe>> {
         out.extend(table2::ours(ask, set.kind)?.into_iter().step_by(step));
         return Ok(out);
     }
-    for cap in [10.0, 20.0] {
-        for variance_penalty in [0.0, 1.0] {
+    for cap in [20.0, 59.9] {
+        for std_floor in [0.05, 0.08] {
             let maps = [ContextKind::Quadratic, ContextKind::Cubic];
-            out.extend(maps.map(|context_map| Recipe { cap, variance_penalty, context_map, ..default.clone() }));
+            let one = |context_map| Recipe { cap, std_floor, context_map, variance_penalty: 1.0, ..default.clone() };
+            out.extend(maps.map(one));
         }
     }
     Ok(out)

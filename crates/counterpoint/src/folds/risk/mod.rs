@@ -48,6 +48,20 @@ pub struct Risk {
     level: fearless_simd::Level,
 }
 
+fn name_of(level: fearless_simd::Level) -> String {
+    format!("{level:?}").split('(').next().unwrap_or_default().to_lowercase()
+}
+
+/// The instruction set that the kernel takes on this machine. On another one sums round differently in their last digits, and an
+/// objective with several minima may end in another of them.
+///
+/// ```
+/// assert!(!counterpoint::folds::instruction_set().is_empty());
+/// ```
+pub fn instruction_set() -> String {
+    name_of(fearless_simd::Level::new())
+}
+
 impl Risk {
     /// Prepares the question for policies of this structure on this design.
     pub fn new(question: &Question, policy: &Policy, design: &Design) -> Result<Self> {
@@ -96,7 +110,7 @@ impl Risk {
 
     /// The instruction set the kernel runs on, for reports.
     pub fn instruction_set(&self) -> String {
-        format!("{:?}", self.level).split('(').next().unwrap_or_default().to_lowercase()
+        name_of(self.level)
     }
 
     /// Moves to another theta.
