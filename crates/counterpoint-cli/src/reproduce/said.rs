@@ -95,15 +95,17 @@ pub(crate) fn counts(claims: &[Claim]) -> String {
 
 /// What is there, in a sentence.
 pub(crate) fn lead(kept: &[Kept], surroundings: &Surroundings) -> String {
-    let claims: Vec<Claim> = kept.iter().flat_map(|k| k.exhibit.claims.iter().cloned()).collect();
+    let claims = kept.iter().flat_map(|k| k.exhibit.claims.iter().cloned());
+    let (theirs, ours): (Vec<Claim>, Vec<Claim>) = claims.partition(Claim::is_the_papers);
     let effort = match surroundings.effort {
         Effort::Quick => " A quick run: it shows that everything works, and is not for quoting.",
         Effort::Full => "",
     };
-    let counts = match counts(&claims) {
+    let told = |whose: &str, claims: &[Claim]| match counts(claims) {
         none if none.is_empty() => String::new(),
-        some => format!(" Of what the paper claims: {some}."),
+        some => format!(" Of what {whose}: {some}."),
     };
+    let counts = told("the paper claims", &theirs) + &told("we add", &ours);
     let plural = if kept.len() == 1 { "exhibit" } else { "exhibits" };
     format!("{} {plural} of Zenati et al., TMLR 2025, run anew.{counts}{effort}", kept.len())
 }

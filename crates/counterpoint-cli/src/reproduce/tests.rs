@@ -3,7 +3,7 @@
 use super::kept::{Kept, Surroundings};
 use super::picture::{Stand, draw, label, scale, usable};
 use super::{markdown, page};
-use counterpoint_lab::paper::{Axis, Effort, Exhibit, Experiment, Mark, Picture, Series, Table};
+use counterpoint_lab::paper::{Axis, Claim, Effort, Exhibit, Experiment, Mark, Picture, Series, Table};
 
 fn series(name: &str, mark: Mark, points: Vec<[f64; 2]>) -> Series {
     Series { name: name.into(), mark, points, spread: Vec::new() }
@@ -137,6 +137,9 @@ fn pictures_tables_and_code_stand_on_the_page_and_in_markdown() {
             rows: vec![vec!["x|y".into(), f64::NAN.into()]],
         }],
         pictures: vec![busy(false), Picture { name: "q".into(), ..busy(true) }],
+        claims: ["It holds.", "Not in the paper: it holds."]
+            .map(|says| Claim { says: says.into(), holds: Some(true), measured: String::new() })
+            .into(),
         ..Exhibit::default()
     };
     let run = Surroundings::new(Effort::Quick, None).unwrap();
@@ -149,6 +152,7 @@ fn pictures_tables_and_code_stand_on_the_page_and_in_markdown() {
     );
     assert!(html.contains("With <code>code</code> and &lt;b&gt;."));
     let text = markdown::text(&kept, &run);
+    assert!(text.contains("Of what the paper claims: 1 claim holds. Of what we add: 1 claim holds."), "{text}");
     assert!(text.contains("| x\\|y | \u{2013} |") && text.contains("![A picture](some-q.svg)"), "{text}");
     // what is written can be read again, and is an exhibit of this run and of no other
     let dir = tempfile::tempdir().unwrap();

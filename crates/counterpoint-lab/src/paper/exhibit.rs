@@ -141,13 +141,27 @@ pub enum Mark {
     Guide,
 }
 
-/// A claim of the paper, tried.
+/// A claim of the paper, tried; or one of ours, which says so in its first words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// What the paper says, in our words.
+    /// What the paper says, in our words; `Not in the paper: ` before what it does not say.
     pub says: String,
     /// Whether it holds here; nothing if the data cannot tell.
     pub holds: Option<bool>,
     /// By how much, with the test and its p-value or interval.
     pub measured: String,
+}
+
+impl Claim {
+    /// Whether the paper says it.
+    ///
+    /// ```
+    /// use counterpoint_lab::paper::Claim;
+    /// let claim = |says: &str| Claim { says: says.into(), ..Claim::default() };
+    /// assert!(claim("Soft clipping does better.").is_the_papers());
+    /// assert!(!claim("Not in the paper: exact DR does better.").is_the_papers());
+    /// ```
+    pub fn is_the_papers(&self) -> bool {
+        !self.says.starts_with("Not in the paper")
+    }
 }

@@ -27,9 +27,9 @@ pub(super) fn exhibit(ask: &Ask, results: &Results) -> Exhibit {
             |row, column| results.hindsight(row, column).map(|ours| beside(ours, None))
         });
     let mut picks = each(results, "Settings chosen; on Warfarin by test quarter", |row, column| {
-        let mut settings: Vec<&str> = all(results, row, column)?.iter().map(|r| r.settings.as_str()).collect();
+        let mut settings: Vec<String> = all(results, row, column)?.iter().map(|r| short(&r.settings)).collect();
         settings.dedup();
-        Some(settings.join(" | ").into())
+        Some(settings.join("; ").into())
     });
     picks.rows.truncate(ROWS.len());
     Exhibit {
@@ -49,6 +49,16 @@ fn each(results: &Results, caption: &str, cell: impl Fn(usize, &Column) -> Optio
         [Cell::from(name)].into_iter().chain(cells).collect()
     };
     Table { caption: caption.into(), head, rows: names().into_iter().enumerate().map(row).collect() }
+}
+
+/// A rival's settings as `ridge 0.001, map linear`.
+pub(super) fn short(settings: &str) -> String {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(settings).unwrap_or_default();
+    let words = fields.iter().filter(|(name, _)| *name != "rival").map(|(name, value)| {
+        let value = value.as_object().and_then(|o| o.values().next()).unwrap_or(value);
+        format!("{} {}", name, value.as_str().map_or_else(|| value.to_string(), String::from))
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// The chosen fits of a column; nothing unless there is one on every set.

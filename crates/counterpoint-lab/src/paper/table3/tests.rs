@@ -36,6 +36,12 @@ fn a_rival_that_earns_more_is_reported_as_such() {
 }
 
 #[test]
+fn settings_are_words() {
+    let ks = r#"{"rival":"ks","bandwidth":{"share":0.2},"map":"linear"}"#;
+    assert_eq!(show::short(ks), "bandwidth 0.2, map linear");
+}
+
+#[test]
 #[ignore = "half a minute"]
 fn a_quick_table_is_whole() {
     let ask = Ask::new(Effort::Quick, None, Engine::new(2).expect("threads"));
