@@ -37,6 +37,11 @@ type Found = Option<Worth>;
 /// Runs it.
 pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
     let sets = all(ask)?;
+    Ok(show(ask, &Column::all(&sets), &found(ask, &sets)?))
+}
+
+/// What each cell's choice is worth, behind the paper's gate and behind the library's.
+fn found(ask: &Ask, sets: &[Set]) -> Result<[Vec<Found>; 2]> {
     let searches: Vec<Search> = sets
         .iter()
         .flat_map(|set| ESTIMATORS.into_iter().flat_map(move |e| CLASSES.into_iter().map(move |c| (set, e, c))))
@@ -59,9 +64,7 @@ pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
     let values: Vec<Worth> = wanted.par_iter().map(|&(s, r)| searches[s].worth(ask, r)).collect::<Result<_>>()?;
     let value =
         |s: usize, r: Option<usize>| r.and_then(|r| wanted.iter().position(|w| *w == (s, r))).map(|i| values[i]);
-    let found: [Vec<Found>; 2] =
-        [0, 1].map(|gate| winners.iter().enumerate().map(|(s, w)| value(s, w[gate])).collect());
-    Ok(show(ask, &Column::all(&sets), &found))
+    Ok([0, 1].map(|gate| winners.iter().enumerate().map(|(s, w)| value(s, w[gate])).collect()))
 }
 
 /// All logs that are there.
@@ -190,3 +193,6 @@ fn twin(columns: &[Column], found: &[Found]) -> Table {
         rows,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -152,8 +152,14 @@ fn warfarin(results: &Results, column: &Column) -> [String; 2] {
         column.sets.iter().map(words).collect::<Vec<_>>().join(", ")
     };
     let names: Vec<&str> = ROWS.iter().map(|r| r.0).collect();
-    let rival = top(results, &names, column);
-    let rival = rival.map_or(String::new(), |(r, _)| format!(", {} (the best other) {}", ROWS[r].1, each(r)));
+    let rival = top(results, &names, column).map_or(String::new(), |(r, _)| {
+        let judged = column.figure(|s| results.chosen(r, s)?.judged).map_or(f64::NAN, |v| v[0]);
+        format!(
+            ", {} (the best other) {}. Ours draws its actions; with the noise under which it was judged the other earns {judged:.2} on average",
+            ROWS[r].1,
+            each(r)
+        )
+    });
     [
         format!(
             "Warfarin: as in Table 2, for every method. Five-fold cross-validation over train and valid; folds that fail the gate are dropped, a \

@@ -124,8 +124,8 @@ fn grid(ask: &Ask, name: &str, set: &Set) -> Result<Vec<Rival>> {
 
 /// Whether a setting is tried on Warfarin, where each is fitted six times a quarter.
 ///
-/// Left out is what the truth of a quarter showed to be worse than the method's other settings, so that no method loses by it: there
-/// the best of each method's whole grid is among these.
+/// Left out is what the truth of a quarter showed to be worse than the method's other settings, so that no method loses by it: the
+/// best there of each method's whole grid is among these. Of O-learning's slow kernel rules no others were looked at.
 fn matters(rival: &Rival) -> bool {
     let linear = |map: ContextKind| map == ContextKind::Linear;
     let direct = |d: &Direct| !linear(d.map) || d.ridge >= 1.0;

@@ -26,11 +26,15 @@ pub(super) fn exhibit(ask: &Ask, results: &Results) -> Exhibit {
         each(results, "Test reward of the best settings of the grid in hindsight: what the offline choice costs", {
             |row, column| results.hindsight(row, column).map(|ours| beside(ours, None))
         });
-    let mut picks = each(results, "Settings chosen; on Warfarin by test quarter", |row, column| {
-        let mut settings: Vec<String> = all(results, row, column)?.iter().map(|r| short(&r.settings)).collect();
-        settings.dedup();
-        Some(settings.join("; ").into())
-    });
+    let mut picks = each(
+        results,
+        "Settings chosen; on Warfarin for one test quarter after the other, repetitions left out",
+        |row, column| {
+            let mut settings: Vec<String> = all(results, row, column)?.iter().map(|r| short(&r.settings)).collect();
+            settings.dedup();
+            Some(settings.join("; ").into())
+        },
+    );
     picks.rows.truncate(ROWS.len());
     Exhibit {
         about: claims::about(),
