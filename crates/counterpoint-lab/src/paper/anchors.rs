@@ -28,10 +28,14 @@ const SOFT: [f64; 4] = [0.01, 0.03, 0.1, 0.3];
 fn clp(ask: &Ask, m: usize) -> Vec<Job> {
     let (starts, proximal_steps, max_iterations) = ask.by_effort((1, 3, 100), (2, 10, 200));
     let plain = Recipe { anchors: m, starts, proximal_steps, max_iterations, ..Recipe::default() };
-    let recipe = |context_map, cap| Recipe { context_map, cap, ..plain };
+    // as many settings as the buckets have; a wide cap wants a floor under the std
+    let recipe = |context_map| {
+        let wide = Recipe { context_map, cap: 59.9, std_floor: 0.05, variance_penalty: 1.0, ..plain };
+        [Recipe { context_map, ..plain }, wide]
+    };
     let jobs = match ask.quick() {
-        true => vec![recipe(ContextKind::Cubic, 15.0)],
-        false => vec![recipe(MAPS[0], 15.0), recipe(MAPS[1], 15.0)],
+        true => vec![Recipe { context_map: ContextKind::Cubic, ..plain }],
+        false => MAPS.into_iter().flat_map(recipe).collect(),
     };
     jobs.into_iter().map(|r| Job::Continuous(Box::new(r))).collect()
 }

@@ -33,17 +33,22 @@ const METHODS: [Method; 6] = [
     Method {
         name: "PMCIS (CLP)",
         jobs: |ask| {
-            let recipe = |power_mix| Recipe { estimator: EstimatorName::PowerMean, power_mix, ..Recipe::default() };
+            let recipe = |power_mix| Recipe { estimator: EstimatorName::PowerMean, power_mix, ..floored() };
             continuous(ask, &[recipe(0.03), recipe(0.1)])
         },
         paper: Some([(0.7244, 0.0005), (0.7189, 0.0004), (0.7739, 0.0008)]),
     },
     Method {
         name: "scIPS (CLP)",
-        jobs: |ask| continuous(ask, &[13.0, 21.0].map(|cap| Recipe { cap, ..Recipe::default() })),
+        jobs: |ask| continuous(ask, &[21.0, 59.9].map(|cap| Recipe { cap, ..floored() })),
         paper: Some([(0.7674, 0.0008), (0.7805, 0.0004), (0.7703, 0.0002)]),
     },
 ];
+
+/// The default recipe with a floor under the std, so that wide caps do not follow single rows.
+fn floored() -> Recipe {
+    Recipe { std_floor: 0.05, ..Recipe::default() }
+}
 
 /// Recipes over buckets: numbers of buckets x context maps x caps.
 pub(super) fn discrete(ask: &Ask, caps: &[f64], estimator: fn(f64) -> Estimator) -> Vec<Job> {
