@@ -83,7 +83,6 @@ fn exhibit(ask: &Ask, sizes: [Size; 2]) -> Result<Exhibit> {
              counts as a false negative, and the last column says how many of them are refusals."
                 .into(),
         ],
-        ..Exhibit::default()
     })
 }
 
