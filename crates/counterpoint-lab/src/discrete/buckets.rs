@@ -26,7 +26,8 @@ impl Buckets {
     /// ```
     /// use counterpoint_lab::discrete::Buckets;
     /// let b = Buckets::quantile(&[1.0, 2.0, 3.0, 4.0, 6.0, 9.0], 2)?;
-    /// assert_eq!((b.len(), b.edges()), (2, &[1.05, 3.5, 8.85][..]));
+    /// assert_eq!((b.len(), b.edges()[1]), (2, 3.5));
+    /// assert!((b.edges()[0] - 1.05).abs() < 1e-12 && (b.edges()[2] - 8.85).abs() < 1e-12);
     /// assert_eq!((b.index(3.4), b.index(3.5), b.index(100.0)), (0, 1, 1));
     /// assert_eq!((b.centre(0), b.centre(1)), (2.0, 6.0));
     /// # Ok::<(), counterpoint::Error>(())
