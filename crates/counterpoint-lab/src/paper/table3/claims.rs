@@ -137,8 +137,8 @@ fn beaten(results: &Results) -> Option<String> {
     (!places.is_empty()).then(|| {
         format!(
             "Other methods earn more than ours, by more than {CLEAR} standard errors, on {}. The synthetic rewards are smooth and \
-             almost free of noise, so a regression with a rich context map fits them better than any weighted estimate can; the \
-             paper's rivals had smaller grids.",
+             almost free of noise, so a regression with a rich context map fits them better than any weighted estimate can. The second \
+             table says what the same methods earn with linear maps: where that is near the printed number, the paper's grid for them was probably no richer.",
             places.join("; ")
         )
     })

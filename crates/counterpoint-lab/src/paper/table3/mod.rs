@@ -177,8 +177,22 @@ impl Results {
         if row == ROWS.len() {
             return all.first().filter(|r| r.failure.is_none()); // the default recipe was not chosen, it is
         }
-        let cost = |r: &Record| r.deployed.and_then(|_| passed(&r.seen, self.cuts[set], PAPER_GATE));
-        cheapest(all.iter().map(cost)).map(|i| &all[i])
+        self.best(all, set, |_| true)
+    }
+
+    /// The best on unseen rows of those fits that are let through.
+    fn best<'a>(&self, all: &'a [Record], set: usize, among: impl Fn(&Record) -> bool) -> Option<&'a Record> {
+        let seen = |r: &Record| r.deployed.and_then(|_| passed(&r.seen, self.cuts[set], PAPER_GATE));
+        cheapest(all.iter().map(|r| seen(r).filter(|_| among(r)))).map(|i| &all[i])
+    }
+
+    /// What a row earns in a column when it is held to rules linear in the contexts, all rewards kept.
+    fn plain(&self, row: usize, column: &Column) -> Option<[f64; 2]> {
+        let plain = |r: &Record| {
+            let settings: serde_json::Value = serde_json::from_str(&r.settings).unwrap_or_default();
+            settings["map"] == "linear" && settings["floor"].as_f64().unwrap_or(0.0) == 0.0
+        };
+        column.figure(|s| self.best(&self.records[s][row], s, plain)?.deployed)
     }
 
     /// What a row earns in a column; nothing unless there is a choice on every set of it.

@@ -1,7 +1,7 @@
 //! The tables of Table 3.
 
-use super::{OURS, ROWS, Record, Results, claims};
-use crate::paper::sets::Column;
+use super::{OURS, Printed, ROWS, Record, Results, claims};
+use crate::paper::sets::{Column, Kind};
 use crate::paper::{Ask, Cell, Exhibit, Table, Value};
 
 /// The names of the rows.
@@ -38,10 +38,29 @@ pub(super) fn exhibit(ask: &Ask, results: &Results) -> Exhibit {
     picks.rows.truncate(ROWS.len());
     Exhibit {
         about: claims::about(),
-        tables: if ask.quick() { vec![value, judged] } else { vec![value, judged, hindsight, picks] },
+        tables: if ask.quick() { vec![value, judged] } else { vec![value, plain(results), judged, hindsight, picks] },
         pictures: vec![],
         claims: claims::all(results),
         notes: claims::notes(ask, results),
+    }
+}
+
+/// The methods that may take richer maps here, held to linear ones, on the sets where all of their grid is tried.
+fn plain(results: &Results) -> Table {
+    let columns: Vec<&Column> = results.columns.iter().filter(|c| matches!(c.kind, Kind::Potential(_))).collect();
+    let rows = ROWS.iter().enumerate().filter(|(_, r)| ["dm", "sdm", "o-learning"].contains(&r.0));
+    let cells = |(row, (_, name, paper)): (usize, &(&str, &str, Option<Printed>))| {
+        let cell = |c: &&Column| {
+            let ours = results.plain(row, c).map(|ours| beside(ours, paper.map(|p| p[c.kind.column()])));
+            ours.unwrap_or_else(|| "none passes".into())
+        };
+        [Cell::from(*name)].into_iter().chain(columns.iter().map(cell)).collect()
+    };
+    Table {
+        caption: "The same choice among context maps that are linear only, O-learning keeping all rewards: how much the richer settings add"
+            .into(),
+        head: ["method"].into_iter().chain(columns.iter().map(|c| c.kind.name())).map(String::from).collect(),
+        rows: rows.map(cells).collect(),
     }
 }
 

@@ -36,6 +36,19 @@ fn a_rival_that_earns_more_is_reported_as_such() {
 }
 
 #[test]
+fn plain_settings_are_linear_and_keep_all_rewards() {
+    let with = |settings: &str, snips, value| Record { settings: settings.into(), ..record(snips, 100.0, value) };
+    let results = results(vec![
+        with(r#"{"map":"nystrom"}"#, -0.9, 0.9),
+        with(r#"{"map":"linear","floor":0.5}"#, -0.8, 0.8),
+        with(r#"{"map":"linear","floor":0.0}"#, -0.6, 0.6),
+        with(r#"{"map":"linear"}"#, -0.7, 0.7),
+    ]);
+    let column = &results.columns[0];
+    assert_eq!((results.value(0, column), results.plain(0, column)), (Some([0.9, 0.01]), Some([0.7, 0.01])));
+}
+
+#[test]
 fn settings_are_words() {
     let ks = r#"{"rival":"ks","bandwidth":{"share":0.2},"map":"linear"}"#;
     assert_eq!(show::short(ks), "bandwidth 0.2, map linear");
