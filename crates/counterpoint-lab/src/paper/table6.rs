@@ -103,7 +103,8 @@ pub(super) fn run(ask: &Ask, sets: &[Set], methods: &[Method]) -> Result<Vec<Vec
 pub(super) fn table(caption: &str, sets: &[Set], methods: &[Method], rewards: &[Vec<Vec<f64>>]) -> Table {
     let logged = [0.5301, 0.5301, 0.4533];
     let first = sets.iter().zip(logged).map(|(w, paper)| {
-        Cell::Value(super::Value { ours: w.world.logged().0, paper: Some(paper), ..super::Value::default() })
+        let (ours, error) = w.world.logged();
+        Cell::Value(super::Value { ours, error: Some(error), paper: Some(paper), paper_error: None })
     });
     let mut rows = vec![[Cell::from("Logging policy")].into_iter().chain(first).collect()];
     for (method, rewards) in methods.iter().zip(rewards) {
