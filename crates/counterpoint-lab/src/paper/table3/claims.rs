@@ -2,7 +2,7 @@
 
 use super::{ROWS, Results, TWIN};
 use crate::paper::data::missing;
-use crate::paper::sets::{Column, Kind};
+use crate::paper::sets::{Column, FOUND, Kind};
 use crate::paper::{Ask, Claim};
 use crate::rivals::{JUDGE_STD, PAPER_GATE};
 
@@ -100,6 +100,7 @@ pub(super) fn notes(ask: &Ask, results: &Results) -> Vec<String> {
          below 1 and an estimate that is too good."
             .into(),
     ];
+    notes.push(format!("Ours on the synthetic sets: {FOUND}"));
     notes.extend(beaten(results));
     if let Some(column) = results.columns.iter().find(|c| c.kind == Kind::Warfarin) {
         notes.extend(warfarin(results, column));
