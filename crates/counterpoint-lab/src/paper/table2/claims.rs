@@ -124,10 +124,10 @@ pub(super) fn notes(ask: &Ask, columns: &[Column], found: &[Found]) -> Vec<Strin
             .into(),
         "Recipes are a seeded sample around those known to do well, not of the whole of Table 5; that knowledge was \
          gained with the truth in view (for Warfarin on these test contexts), the choice among the recipes is made without it. \
-         Other than in Table 5, more anchors and a cubic context map are tried for CLP, and an entropy bonus for SNIPS, without which it collapses \
-         the standard deviation."
+         Other than in Table 5, more anchors and a cubic context map are tried for CLP, a floor under the standard deviation for scIPS, and an \
+         entropy bonus for SNIPS; without them both make it very small."
             .into(),
-        "The standard deviation is learned (Appendix F of the paper); with that of the logging policy, as Section 7.2 says, even \
+        "The standard deviation is learned (Appendix F of the paper), and with scIPS may end at its floor; with that of the logging policy, as Section 7.2 says, even \
          the oracle could not reach the printed values."
             .into(),
         "Linear and poly earn more here than in print on several sets: the slopes they need are negative, which the bounds in the \
