@@ -3,6 +3,7 @@
 use super::logging::Logging;
 use super::policy::DiscretePolicy;
 use counterpoint::data::Block;
+use counterpoint::engine::Placed;
 use counterpoint::estimate::LossModel;
 use counterpoint::{Error, Log, Result};
 
@@ -31,6 +32,7 @@ pub struct Rows {
 
 /// A run of rows.
 pub(super) struct Strip {
+    index: u64,
     features: usize,
     psi: Vec<f64>,
     pub(super) bucket: Vec<usize>,
@@ -42,6 +44,12 @@ pub(super) struct Strip {
     pub(super) omega: Vec<f64>,
     /// The model's cost of all buckets, row by row, on the scale of `y`; empty without a model.
     pub(super) eta: Vec<f64>,
+}
+
+impl Placed for Strip {
+    fn index(&self) -> u64 {
+        self.index
+    }
 }
 
 impl Strip {
@@ -96,6 +104,7 @@ fn strip(
         _ => None,
     };
     let mut out = Strip {
+        index: b.index,
         features: policy.map.dim(b.x.len()),
         psi: Vec::new(),
         bucket: b.a[0].iter().map(|a| buckets.index(*a)).collect(),

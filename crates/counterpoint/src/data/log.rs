@@ -3,12 +3,14 @@
 use super::build::LogBuilder;
 use super::input::Input;
 use super::propensities::Propensities;
+use super::sample::Sample;
 use super::scratch::{Scratch, Span};
-use super::summary::Summary;
+use super::summary::{Columns, Summaries, Summary};
+use crate::engine::{Engine, Placed};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
 
-/// Rows a block. Part of the definition of every sum: changing it changes last bits.
+/// Rows per block at most. Part of the definition of every sum: changing it changes last bits.
 pub const BLOCK_ROWS: usize = 1024;
 
 /// Whether the user's outcome column is better when large or when small.
@@ -57,6 +59,8 @@ pub struct Schema {
 /// A run of rows, column by column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
+    /// Its place among the blocks of the log as it was read; a part, a fold or a shard of a log keeps it.
+    pub index: u64,
     /// Row numbers in the log as it was given, from 0.
     pub ids: Span<u64>,
     /// Contexts, one span a column.
@@ -104,6 +108,7 @@ impl Block {
 
     pub(super) fn with_room(d: usize, q: usize, rows: usize) -> Self {
         Block {
+            index: 0,
             ids: Vec::with_capacity(rows).into(),
             x: (0..d).map(|_| Vec::with_capacity(rows).into()).collect(),
             a: (0..q).map(|_| Vec::with_capacity(rows).into()).collect(),
@@ -121,6 +126,12 @@ impl Block {
         self.log_p.to_mut().push(from.log_p[i]);
         self.y.to_mut().push(from.y[i]);
         self.omega.to_mut().push(from.omega[i]);
+    }
+}
+
+impl Placed for Block {
+    fn index(&self) -> u64 {
+        self.index
     }
 }
 
@@ -225,47 +236,29 @@ impl Log {
         self.schema.actions.len()
     }
 
+    /// Summaries of all columns, and the number of rows.
+    pub fn summaries(&self) -> Columns {
+        Engine::single().ask(&Summaries, &self.blocks)
+    }
+
     /// Summaries of the context columns.
     pub fn context_summaries(&self) -> Vec<Summary> {
-        (0..self.d()).map(|j| self.summary(|b| &b.x[j])).collect()
+        self.summaries().contexts
     }
 
     /// Summaries of the action columns.
     pub fn action_summaries(&self) -> Vec<Summary> {
-        (0..self.q()).map(|c| self.summary(|b| &b.a[c])).collect()
+        self.summaries().actions
     }
 
     /// Summary of the costs.
     pub fn cost_summary(&self) -> Summary {
-        self.summary(|b| &b.y)
+        self.summaries().cost
     }
 
-    fn summary(&self, column: impl Fn(&Block) -> &Span<f64>) -> Summary {
-        let mut total = Summary::default();
-        for b in &self.blocks {
-            let mut one = Summary::default();
-            for (v, w) in column(b).iter().zip(&b.omega) {
-                one.add(*v, *w);
-            }
-            total.merge(&one);
-        }
-        total
-    }
-
-    /// At most `rows` rows spread evenly over the log, contexts (row-major) and actions (row-major).
+    /// At most about `rows` rows chosen by a hash of their numbers, contexts (row-major) and actions (row-major); see [`Sample`].
     pub fn thin(&self, rows: usize) -> (Vec<f64>, Vec<f64>) {
-        let step = self.rows().div_ceil(rows.max(1)).max(1);
-        let (mut x, mut a) = (Vec::new(), Vec::new());
-        let mut index = 0;
-        for b in &self.blocks {
-            for i in 0..b.rows() {
-                if index % step == 0 {
-                    x.extend(b.x.iter().map(|c| c[i]));
-                    a.extend(b.a.iter().map(|c| c[i]));
-                }
-                index += 1;
-            }
-        }
-        (x, a)
+        let sample = Engine::single().ask(&Sample::of(self.rows() as u64, rows), &self.blocks);
+        (sample.x, sample.a)
     }
 }

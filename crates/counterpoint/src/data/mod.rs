@@ -9,6 +9,7 @@ mod check;
 #[cfg(feature = "readers")]
 mod config;
 pub(crate) mod files;
+mod hashes;
 mod input;
 mod journal;
 mod log;
@@ -17,7 +18,9 @@ mod propensities;
 #[cfg(feature = "readers")]
 mod read;
 mod rows;
+mod sample;
 mod scratch;
+mod sketch;
 mod split;
 mod summary;
 #[cfg(feature = "readers")]
@@ -27,6 +30,7 @@ pub use build::LogBuilder;
 #[cfg(feature = "readers")]
 pub use config::{LOG_CONFIG, LogConfig};
 pub use files::{check_output, write_text, write_together};
+pub use hashes::{Hashed, Hashes};
 pub use input::{Input, MAX_LEVELS};
 pub use journal::Journal;
 pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
@@ -36,8 +40,10 @@ pub use read::{
     ContextBatch, ContextReader, ReadOptions, Roles, check_format, columns, files_of, read_bare_log, read_contexts,
     read_log,
 };
+pub use sample::{Sample, Sampled};
 pub use scratch::{Scratch, Span};
+pub use sketch::{Digest, Distributions, EXACT, Quantiles};
 pub use split::{Part, Parts, SplitRule};
-pub use summary::Summary;
+pub use summary::{Columns, Summaries, Summary};
 #[cfg(feature = "readers")]
 pub use table::{Column, Table};

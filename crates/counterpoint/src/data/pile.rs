@@ -13,19 +13,21 @@ pub(super) struct Pile {
     blocks: Vec<Block>,
     /// The one rows are added to.
     last: Option<Block>,
+    /// The place of the next block that is opened.
+    next: u64,
     spilled: Option<Spilled>,
 }
 
-/// Finished, in a file: where each block starts, and its rows.
+/// Finished, in a file: where each block starts, its rows and its place in the log.
 struct Spilled {
     file: Spill,
-    blocks: Vec<(usize, usize)>,
+    blocks: Vec<(usize, usize, u64)>,
 }
 
 impl Pile {
     pub(super) fn new(d: usize, q: usize, scratch: Option<&Scratch>) -> Result<Self> {
         let spilled = scratch.map(|s| s.open().map(|file| Spilled { file, blocks: Vec::new() })).transpose()?;
-        Ok(Pile { d, q, blocks: Vec::new(), last: None, spilled })
+        Ok(Pile { d, q, blocks: Vec::new(), last: None, next: 0, spilled })
     }
 
     /// A block with room for at least one more row.
@@ -33,17 +35,26 @@ impl Pile {
         if self.last.as_ref().is_some_and(|b| b.rows() == BLOCK_ROWS) {
             self.seal()?;
         }
-        let (d, q) = (self.d, self.q);
-        Ok(self.last.get_or_insert_with(|| Block::with_room(d, q, BLOCK_ROWS)))
+        let (d, q, index) = (self.d, self.q, self.next);
+        Ok(self.last.get_or_insert_with(|| Block { index, ..Block::with_room(d, q, BLOCK_ROWS) }))
     }
 
-    /// Adds row i of another block.
+    /// Adds row i of another block: to a block at the same place, so that a part of a log keeps the log's blocks.
     pub(super) fn push(&mut self, from: &Block, i: usize) -> Result<()> {
+        self.push_at(from.index, from, i)
+    }
+
+    /// The same, to a block at a place of the caller's choice. Places must not fall.
+    pub(super) fn push_at(&mut self, place: u64, from: &Block, i: usize) -> Result<()> {
+        if self.last.as_ref().is_some_and(|b| b.index != place) {
+            self.seal()?;
+        }
+        self.next = place;
         self.open()?.push(from, i);
         Ok(())
     }
 
-    /// Adds a block as it is; the one before it must be full, and it must have the columns of this pile.
+    /// Adds a block as it is; it must have the columns of this pile.
     pub(super) fn add(&mut self, block: Block) -> Result<()> {
         self.seal()?;
         self.last = Some(block);
@@ -52,9 +63,11 @@ impl Pile {
 
     fn seal(&mut self) -> Result<()> {
         let Some(mut block) = self.last.take().filter(|b| b.rows() > 0) else { return Ok(()) };
+        self.next = block.index + 1;
         match &mut self.spilled {
             None => {
                 if block.rows() < BLOCK_ROWS {
+                    block.ids.to_mut().shrink_to_fit();
                     columns(&mut block).for_each(|c| c.to_mut().shrink_to_fit());
                 }
                 self.blocks.push(block);
@@ -64,7 +77,7 @@ impl Pile {
                 for column in columns(&mut block) {
                     file.put(column)?;
                 }
-                blocks.push((start, block.rows()));
+                blocks.push((start, block.rows(), block.index));
             }
         }
         Ok(())
@@ -77,9 +90,9 @@ impl Pile {
             return Ok(Vec::new()); // an empty file cannot be mapped
         }
         let map = file.finish()?;
-        let restore = |(start, rows): (usize, usize)| {
+        let restore = |(start, rows, index): (usize, usize, u64)| {
             let mut at = start;
-            let mut block = Block::with_room(self.d, self.q, 0);
+            let mut block = Block { index, ..Block::with_room(self.d, self.q, 0) };
             block.ids = next(&map, &mut at, rows);
             columns(&mut block).for_each(|c| *c = next(&map, &mut at, rows));
             block

@@ -70,23 +70,45 @@ impl SplitRule {
 }
 
 impl Log {
-    /// Rows of several logs of one schema, one after the other.
+    /// Rows of several logs of one schema.
+    ///
+    /// Parts of one log are put together as they were: rows of the same block side by side, in order of their numbers. Other
+    /// logs are put one after the other, and the blocks of the later ones take the places after those of the earlier ones.
     pub fn join(logs: &[&Log]) -> Result<Log> {
         let Some(first) = logs.first() else {
             return Err(Error::data("there is no log to join"));
         };
+        if logs.iter().any(|log| log.schema != first.schema) {
+            return Err(Error::data("logs of different schemas cannot be joined"));
+        }
         let mut pile = first.pile()?;
-        for log in logs {
-            if log.schema != first.schema {
-                return Err(Error::data("logs of different schemas cannot be joined"));
-            }
-            for b in &log.blocks {
-                for i in 0..b.rows() {
-                    pile.push(b, i)?;
+        match one_log(logs) {
+            Some(rows) => rows.iter().try_for_each(|(b, i)| pile.push(b, *i))?,
+            None => {
+                let mut before = 0;
+                for log in logs {
+                    for b in &log.blocks {
+                        (0..b.rows()).try_for_each(|i| pile.push_at(before + b.index, b, i))?;
+                    }
+                    before += log.blocks.last().map_or(0, |b| b.index + 1);
                 }
             }
         }
         Ok(first.of_blocks(pile.finish()?))
+    }
+
+    /// Cuts the log between blocks into at most this many pieces of nearly the same size: what machines would hold.
+    pub fn pieces(&self, count: usize) -> Vec<Log> {
+        let count = count.clamp(1, self.blocks.len().max(1));
+        let cut = |k: usize| k * self.blocks.len() / count;
+        let rows = |blocks: &[Block]| blocks.iter().map(Block::rows).sum::<usize>();
+        let piece = |k: usize| {
+            let blocks = &self.blocks[cut(k)..cut(k + 1)];
+            let before = rows(&self.blocks[..cut(k)]);
+            let parts = self.parts.as_ref().map(|p| p[before..before + rows(blocks)].to_vec());
+            Log { parts, ..self.of_blocks(blocks.to_vec()) }
+        };
+        (0..count).map(piece).collect()
     }
 
     /// Fold `index` of `count` by a hash of the row number: (the other folds, this fold).
@@ -165,6 +187,17 @@ impl Log {
         }
         Ok(Parts { train, valid, test })
     }
+}
+
+/// The rows of several parts of one log in the log's order; none if they are not that: row numbers must rise with the
+/// places of the blocks, none twice, and no block may overflow.
+fn one_log<'a>(logs: &[&'a Log]) -> Option<Vec<(&'a Block, usize)>> {
+    let blocks = logs.iter().flat_map(|l| &l.blocks);
+    let mut rows: Vec<(&Block, usize)> = blocks.flat_map(|b| (0..b.rows()).map(move |i| (b, i))).collect();
+    rows.sort_by_key(|(b, i)| (b.index, b.ids[*i]));
+    let rising = rows.is_sorted_by(|(a, i), (b, j)| a.ids[*i] < b.ids[*j]);
+    let fits = rows.chunk_by(|a, b| a.0.index == b.0.index).all(|block| block.len() <= super::BLOCK_ROWS);
+    (rising && fits).then_some(rows)
 }
 
 fn assign(h: u64, shares: [f64; 3]) -> Part {

@@ -1,5 +1,7 @@
-//! Count, mean, spread and range of a column, in a form that merges.
+//! Count, mean, spread and range of a column, in a form that merges; and the question that asks for those of all columns.
 
+use super::log::Block;
+use crate::engine::Fold;
 use serde::{Deserialize, Serialize};
 
 /// A weighted summary of one column (Welford's update, Chan's merge).
@@ -55,6 +57,56 @@ impl Summary {
     /// The sample standard deviation (n - 1); 0 for fewer than two rows.
     pub fn std(&self) -> f64 {
         if self.n > 1.0 { (self.squares / (self.n - 1.0)).max(0.0).sqrt() } else { 0.0 }
+    }
+}
+
+/// The question: how many rows are there, and what are the summaries of their columns?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summaries;
+
+/// Its answer. Without rows there are no columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Columns {
+    /// Number of rows, whatever their weights.
+    pub rows: u64,
+    /// Summaries of the context columns.
+    pub contexts: Vec<Summary>,
+    /// Summaries of the action columns.
+    pub actions: Vec<Summary>,
+    /// Summary of the costs.
+    pub cost: Summary,
+}
+
+impl Fold<Block> for Summaries {
+    type Partial = Columns;
+
+    fn zero(&self) -> Columns {
+        Columns::default()
+    }
+
+    fn add(&self, b: &Block, into: &mut Columns) {
+        let summary = |column: &[f64]| {
+            let mut s = Summary::default();
+            column.iter().zip(&b.omega).for_each(|(v, w)| s.add(*v, *w));
+            s
+        };
+        let block = Columns {
+            rows: b.rows() as u64,
+            contexts: b.x.iter().map(|c| summary(c)).collect(),
+            actions: b.a.iter().map(|c| summary(c)).collect(),
+            cost: summary(&b.y),
+        };
+        self.merge(&block, into);
+    }
+
+    fn merge(&self, other: &Columns, into: &mut Columns) {
+        if into.rows == 0 {
+            return into.clone_from(other);
+        }
+        into.rows += other.rows;
+        let mine = into.contexts.iter_mut().chain(&mut into.actions).chain([&mut into.cost]);
+        let theirs = other.contexts.iter().chain(&other.actions).chain([&other.cost]);
+        mine.zip(theirs).for_each(|(a, b)| a.merge(b));
     }
 }
 

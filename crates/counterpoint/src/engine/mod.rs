@@ -1,13 +1,19 @@
 //! Who adds it up.
 //!
 //! A [`Fold`] asks one question of every block; partial answers add up. An [`Engine`] runs folds on threads. It knows no
-//! statistics: it hands out blocks, and merges the partial answers in the order of the blocks, so that the result does
-//! not depend on the number of threads.
+//! statistics: it hands out blocks, and merges the partial answers in a fixed binary tree over their places (`tree`), so that
+//! the result depends neither on the number of threads nor on who holds which blocks.
+
+mod tree;
+
+pub use tree::{Forest, Node, Placed};
 
 use crate::error::{Error, Result};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use tree::Spine;
 
 /// A question asked of every block of rows.
 pub trait Fold<B>: Sync {
@@ -25,9 +31,8 @@ pub trait Fold<B>: Sync {
     fn merge(&self, other: &Self::Partial, into: &mut Self::Partial);
 }
 
-/// At most this many partial answers are held at once; beyond, runs of neighbouring blocks share one. Like the block
-/// size it is part of the definition of the sums, so it does not depend on the machine.
-const MAX_PARTIALS: usize = 1024;
+/// Runs of blocks a thread, so that no thread waits long for the last. It changes no bit: the tree is the same whatever the runs.
+const RUNS_A_THREAD: usize = 16;
 
 /// How long helpers look for more work before they go to sleep. An optimiser asks again within microseconds; waking a
 /// sleeping thread takes longer than one pass over ten thousand rows.
@@ -49,7 +54,7 @@ struct Helpers {
 }
 
 impl Engine {
-    /// An engine with this many threads; 0 means one a core.
+    /// An engine with this many threads; 0 means one per core.
     pub fn new(threads: usize) -> Result<Self> {
         let threads = if threads == 0 { cores() } else { threads };
         if threads == 1 {
@@ -66,6 +71,12 @@ impl Engine {
     /// An engine that uses only the calling thread.
     pub fn single() -> Self {
         Engine { helpers: None, threads: 1 }
+    }
+
+    /// The engine of whoever names none: one thread per core, started when it is first needed.
+    pub fn shared() -> &'static Engine {
+        static SHARED: OnceLock<Engine> = OnceLock::new();
+        SHARED.get_or_init(|| Engine::new(0).unwrap_or_else(|_| Engine::single()))
     }
 
     /// Number of threads.
@@ -135,27 +146,119 @@ impl Engine {
     }
 
     /// Asks `fold` of all `blocks`; the answer is left in `slots[0]`. Slots are reused from call to call.
-    pub fn fold<B: Sync, F: Fold<B>>(&self, fold: &F, blocks: &[B], slots: &mut Vec<F::Partial>) {
-        let run = blocks.len().div_ceil(MAX_PARTIALS).max(1);
-        slots.resize_with(blocks.len().div_ceil(run).max(1), || fold.zero());
+    ///
+    /// The places of the blocks ([`Placed::index`]) should rise; if they do not, blocks count in the order given.
+    pub fn fold<B: Placed + Sync, F: Fold<B>>(&self, fold: &F, blocks: &[B], slots: &mut Vec<F::Partial>) {
+        let cut = Cut::new(blocks, self.threads);
+        slots.resize_with((cut.runs().count() * cut.depth).max(1), || fold.zero());
         if blocks.is_empty() {
-            fold.reset(&mut slots[0]);
+            return fold.reset(&mut slots[0]);
         }
-        self.share(slots, blocks, |slot, run| {
-            fold.reset(slot);
-            run.iter().for_each(|b| fold.add(b, slot));
-        });
-        if let Some((first, rest)) = slots.split_first_mut() {
-            rest.iter().for_each(|p| fold.merge(p, first));
+        if self.helpers.is_none() {
+            slots.chunks_mut(cut.depth).zip(cut.runs()).for_each(|(slots, run)| climb(fold, &cut, run, slots));
+        } else {
+            let runs: Vec<_> = cut.runs().collect();
+            let mut own: Vec<&mut [F::Partial]> = slots.chunks_mut(cut.depth).collect();
+            self.share(&mut own, &runs, |slots, run| run.iter().for_each(|r| climb(fold, &cut, r.clone(), slots)));
         }
+        let mut spine = Spine::new();
+        for (k, run) in cut.runs().enumerate() {
+            spine.complete(Some(cut.place(run.start)), |from, into| merge(fold, slots, from, into));
+            spine.open(cut.place(run.start), k * cut.depth);
+        }
+        spine.complete(None, |from, into| merge(fold, slots, from, into));
     }
 
     /// Asks once and returns the answer.
-    pub fn ask<B: Sync, F: Fold<B>>(&self, fold: &F, blocks: &[B]) -> F::Partial {
+    pub fn ask<B: Placed + Sync, F: Fold<B>>(&self, fold: &F, blocks: &[B]) -> F::Partial {
         let mut slots = Vec::new();
         self.fold(fold, blocks, &mut slots);
         slots.swap_remove(0)
     }
+
+    /// Asks of a range of the blocks of a log: the nodes of the tree that these blocks complete.
+    ///
+    /// The range must hold every block of the log between its first and its last, and places must rise.
+    pub fn forest<B: Placed + Sync, F: Fold<B>>(&self, fold: &F, blocks: &[B]) -> Result<Forest<F::Partial>> {
+        let cut = Cut::new(blocks, self.threads);
+        let runs: Vec<_> = cut.runs().collect();
+        let parts = self.map(&runs, |run| {
+            let mut forest = Forest::default();
+            for b in &blocks[run.clone()] {
+                let mut answer = fold.zero();
+                fold.add(b, &mut answer);
+                forest.push(Node { level: 0, index: b.index(), answer }, &mut |o, into| fold.merge(o, into))?;
+            }
+            Ok(forest)
+        });
+        let mut all = Forest::default();
+        for part in parts {
+            all.append(part?, &mut |o, into| fold.merge(o, into))?;
+        }
+        Ok(all)
+    }
+}
+
+/// Blocks cut into runs, each under a node of its own: blocks whose places agree but for the last `level` bits.
+struct Cut<'a, B> {
+    blocks: &'a [B],
+    level: u32,
+    /// Slots that a run needs: one for each subtree that is open at a time.
+    depth: usize,
+    /// Whether places rise.
+    placed: bool,
+}
+
+impl<'a, B: Placed> Cut<'a, B> {
+    fn new(blocks: &'a [B], threads: usize) -> Self {
+        let placed = blocks.is_sorted_by(|a, b| a.index() < b.index());
+        let mut cut = Cut { blocks, level: 0, depth: 1, placed };
+        if let Some(last) = blocks.len().checked_sub(1) {
+            let (first, last) = (cut.place(0), cut.place(last));
+            let most = if threads == 1 { 1 } else { (RUNS_A_THREAD * threads) as u64 };
+            let runs = |level: u32| last.checked_shr(level).unwrap_or(0) - first.checked_shr(level).unwrap_or(0);
+            while runs(cut.level) >= most {
+                cut.level += 1;
+            }
+            cut.depth = blocks.len().min(cut.level as usize + 1);
+        }
+        cut
+    }
+
+    fn place(&self, i: usize) -> u64 {
+        if self.placed { self.blocks[i].index() } else { i as u64 }
+    }
+
+    fn runs(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let from = at;
+            let node = |i: usize| self.place(i).checked_shr(self.level);
+            while at < self.blocks.len() && node(at) == node(from) {
+                at += 1;
+            }
+            (at > from).then_some(from..at)
+        })
+    }
+}
+
+/// Answers for one run: the answer for all of it is left in the first of its slots.
+fn climb<B: Placed, F: Fold<B>>(fold: &F, cut: &Cut<B>, run: Range<usize>, slots: &mut [F::Partial]) {
+    let mut spine = Spine::new();
+    for i in run {
+        spine.complete(Some(cut.place(i)), |from, into| merge(fold, slots, from, into));
+        let slot = spine.depth();
+        fold.reset(&mut slots[slot]);
+        fold.add(&cut.blocks[i], &mut slots[slot]);
+        spine.open(cut.place(i), slot);
+    }
+    spine.complete(None, |from, into| merge(fold, slots, from, into));
+}
+
+/// Adds one slot to another before it.
+fn merge<B, F: Fold<B>>(fold: &F, slots: &mut [F::Partial], from: usize, into: usize) {
+    let (left, right) = slots.split_at_mut(from);
+    fold.merge(&right[0], &mut left[into]);
 }
 
 impl Helpers {

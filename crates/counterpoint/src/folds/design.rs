@@ -10,6 +10,7 @@
 
 use super::rows::Question;
 use crate::data::{Block, Log, Span};
+use crate::engine::Placed;
 use crate::error::{Error, Result};
 use crate::policy::{Family, HALF_LN_2PI, Policy};
 use fearless_simd::SimdFloatElement;
@@ -75,6 +76,8 @@ pub enum Precision {
 
 /// The rows of one block.
 pub(crate) struct Strips<T> {
+    /// The place of the block in the log.
+    pub(crate) index: u64,
     pub(crate) rows: usize,
     pub(crate) fingerprint: u64,
     pub(crate) lanes: Span<Lane<T>>,
@@ -84,6 +87,12 @@ pub(crate) struct Strips<T> {
     pub(crate) totals: [f64; 3],
     /// What only estimators with a loss model need.
     pub(crate) model: Option<ModelRows>,
+}
+
+impl<T> Placed for Strips<T> {
+    fn index(&self) -> u64 {
+        self.index
+    }
 }
 
 /// Per row: eta(x, a), the kernel coefficients c(x), the mean of the logging policy.
@@ -253,5 +262,5 @@ fn block<T: Real>(
         }
     }
     let (lanes, reach) = (lanes.into(), reach.into());
-    Ok(Strips { rows: b.rows(), fingerprint: b.fingerprint(), lanes, reach, totals, model })
+    Ok(Strips { index: b.index, rows: b.rows(), fingerprint: b.fingerprint(), lanes, reach, totals, model })
 }

@@ -7,12 +7,13 @@
 //! which is what lets several policies be compared on one set of replicates.
 
 use crate::data::{Block, Log, Span};
-use crate::engine::{Engine, Fold};
+use crate::engine::{Engine, Fold, Placed};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
 use crate::rng::{Purpose, hash, stream};
 use rand::Rng;
 use rand_distr::{Distribution, Poisson};
+use serde::{Deserialize, Serialize};
 
 /// Sums a replicate keeps.
 const SUMS: usize = 9;
@@ -26,6 +27,8 @@ const LANES: usize = 4;
 /// A block of rows as a certificate sees them: what the policy and the log say of each, and nothing else.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scored {
+    /// The place of the block in the log.
+    pub index: u64,
     /// Row numbers; they name the random streams, so they must differ from row to row.
     pub ids: Span<u64>,
     /// ln w, w = pi(a|x) / p.
@@ -40,13 +43,19 @@ pub struct Scored {
     pub fingerprint: u64,
 }
 
+impl Placed for Scored {
+    fn index(&self) -> u64 {
+        self.index
+    }
+}
+
 impl Scored {
     /// Rows from columns, numbered from `first`, each standing for itself.
     pub fn from_columns(first: u64, log_w: Vec<f64>, y: Vec<f64>) -> Self {
         let ids: Vec<u64> = (first..).take(y.len()).collect();
         let omega = vec![1.0; y.len()].into();
         let fingerprint = ids.iter().zip(&y).fold(0u64, |f, (i, y)| f.wrapping_add(hash(y.to_bits(), *i)));
-        Scored { ids: ids.into(), log_w: log_w.into(), y: y.into(), omega, outside: 0.0, fingerprint }
+        Scored { index: 0, ids: ids.into(), log_w: log_w.into(), y: y.into(), omega, outside: 0.0, fingerprint }
     }
 }
 
@@ -108,7 +117,8 @@ fn score_block(b: &Block, policy: &Policy, range: &[[f64; 2]]) -> Scored {
     let mut scorer = policy.scorer();
     let std = policy.std();
     let (mut x, mut mu) = (vec![0.0; policy.d()], vec![0.0; q]);
-    let mut out = Scored { ids: b.ids.clone(), y: b.y.clone(), omega: b.omega.clone(), ..Scored::default() };
+    let mut out =
+        Scored { index: b.index, ids: b.ids.clone(), y: b.y.clone(), omega: b.omega.clone(), ..Scored::default() };
     let mut weights = Vec::with_capacity(n);
     for i in 0..n {
         b.context(i, &mut x);
@@ -136,7 +146,7 @@ fn score_block(b: &Block, policy: &Policy, range: &[[f64; 2]]) -> Scored {
 /// ```
 ///
 /// They hold every figure below, in a form that loses no digits when the weights are near their mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments(pub [f64; SUMS]);
 
 impl Moments {
@@ -202,7 +212,7 @@ impl Moments {
 }
 
 /// The fold: the nine sums, once as the rows are and once in every replicate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bootstrap {
     /// Number of replicates B.
     pub replicates: usize,
@@ -215,7 +225,7 @@ pub struct Bootstrap {
 }
 
 /// The sums of the rows themselves and of every replicate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replicates {
     /// The rows as they are.
     pub own: Moments,
