@@ -1,11 +1,11 @@
 //! Fills the page about a log from what the library said of it.
 
-use crate::report::*;
 use crate::say;
 use crate::story::propensity;
 use counterpoint::data::{Outcome as Direction, write_text};
 use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::{ColumnFacts, Description, Log, Result};
+use counterpoint_report::*;
 use std::path::Path;
 
 /// Rows from which the ends of the axes are taken.

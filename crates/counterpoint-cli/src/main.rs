@@ -16,8 +16,6 @@ mod flag;
 mod learn;
 mod output;
 mod recipe;
-#[allow(dead_code, unused_imports)] // until the commands fill it
-mod report;
 mod reproduce;
 mod rival;
 mod say;
@@ -71,9 +69,9 @@ enum Command {
     Certify(certify::Certify),
     Act(act::Act),
     Rival(rival::RunRival),
-    Reproduce(reproduce::Reproduce),
     Recipe(recipe::PrintRecipe),
     Completions(completions::Completions),
+    Reproduce(reproduce::Reproduce),
 }
 
 /// How a command ended.

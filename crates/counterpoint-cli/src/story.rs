@@ -1,12 +1,12 @@
 //! Fills the report from what the library said: a certificate, a policy, and the parts of the log.
 
-use crate::report::*;
 use counterpoint::certify::{self, Certificate};
 use counterpoint::data::{Input, Outcome as Direction, Parts};
 use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::folds::{LossOptions, fit_loss_model, score};
 use counterpoint::policy::Mean;
 use counterpoint::{Engine, Estimator, Log, Policy, Recipe, Result, Selected, evaluate};
+use counterpoint_report::*;
 
 /// What a report is made of.
 pub(crate) struct Story<'a> {

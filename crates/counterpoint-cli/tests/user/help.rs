@@ -5,7 +5,7 @@ use crate::support::{Place, snapshot};
 #[test]
 fn help_is_as_it_was_read_and_approved() {
     let place = Place::new();
-    let words = "demo simulate describe learn select evaluate certify act rival reproduce recipe completions";
+    let words = "demo simulate describe learn select evaluate certify act rival recipe completions";
     let commands: Vec<&str> = words.split(' ').collect();
     let program = place.run("--help");
     let whole = String::from_utf8(program.stdout).unwrap();
@@ -18,6 +18,14 @@ fn help_is_as_it_was_read_and_approved() {
         snapshot(&format!("help-{command}"), &text);
     }
     snapshot("help", &whole);
+}
+
+#[test]
+fn the_papers_experiments_are_pointed_to() {
+    let out = Place::new().run("reproduce table2 --quick --out again");
+    assert_eq!(out.status.code(), Some(2));
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("-p counterpoint-lab -- reproduce table2 --quick --out again"), "{said}");
 }
 
 #[test]

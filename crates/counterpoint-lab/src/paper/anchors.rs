@@ -180,7 +180,7 @@ fn picture<'a>(set: &Set, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64
         name: "logging policy".into(),
         mark: Mark::Guide,
         points: [counts[0], counts[counts.len() - 1]].map(|m| [m as f64, set.world.logged().0]).to_vec(),
-        spread: Vec::new(),
+        ..Series::default()
     }];
     for (method, name) in METHODS.iter().enumerate() {
         let known = counts.iter().zip(here(method)).filter(|(_, r)| !r.is_empty());
@@ -190,7 +190,7 @@ fn picture<'a>(set: &Set, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64
                 ([*m as f64, mean], error)
             })
             .unzip();
-        series.push(Series { name: name.to_string(), mark: Mark::Line, points, spread });
+        series.push(Series { name: name.to_string(), mark: Mark::Line, points, spread, ..Series::default() });
     }
     Picture {
         name: format!("anchors-{}", set.kind),
@@ -198,6 +198,7 @@ fn picture<'a>(set: &Set, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64
         x: Axis::linear("anchors or buckets"),
         y: Axis::linear("test reward"),
         series,
+        ..Picture::default()
     }
 }
 

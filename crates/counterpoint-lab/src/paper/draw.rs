@@ -3,7 +3,7 @@
 use super::{Axis, Mark, Picture, Series};
 
 pub(super) fn series(name: &str, mark: Mark, points: Vec<[f64; 2]>) -> Series {
-    Series { name: name.to_string(), mark, points, spread: Vec::new() }
+    Series { name: name.to_string(), mark, points, ..Series::default() }
 }
 
 /// A function on evenly spaced points.
@@ -26,7 +26,7 @@ pub(super) fn scatter(name: &str, title: &str, [x, y]: [&str; 2], mut dots: Vec<
 }
 
 pub(super) fn picture(name: &str, title: &str, x: Axis, y: Axis, series: Vec<Series>) -> Picture {
-    Picture { name: name.to_string(), title: title.to_string(), x, y, series }
+    Picture { name: name.to_string(), title: title.to_string(), x, y, series, ..Picture::default() }
 }
 
 /// A histogram of `bins` equal bins over the given range; values outside fall into the end bins. Heights are shares.

@@ -1,7 +1,8 @@
 //! What an experiment shows: tables, pictures and claims, as plain data.
 //!
-//! Experiments compute, the command line draws. Everything here serialises, so a finished exhibit can be kept.
+//! Experiments compute; `counterpoint-report` draws the pictures. Everything here serialises, so a finished exhibit can be kept.
 
+pub use counterpoint_report::chart::{Axis, Mark, Picture, Series};
 use serde::{Deserialize, Serialize};
 
 /// One table or figure of the paper, run again.
@@ -75,70 +76,6 @@ impl From<Value> for Cell {
     fn from(value: Value) -> Self {
         Cell::Value(value)
     }
-}
-
-/// A picture with two axes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Picture {
-    /// A name for files: lower case, digits and hyphens, unique within the exhibit.
-    pub name: String,
-    /// What it shows.
-    pub title: String,
-    /// The horizontal axis.
-    pub x: Axis,
-    /// The vertical axis.
-    pub y: Axis,
-    /// What is drawn, the later over the earlier.
-    pub series: Vec<Series>,
-}
-
-/// An axis.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Axis {
-    /// What it measures.
-    pub name: String,
-    /// Whether its scale is logarithmic; then all values must be positive.
-    pub log: bool,
-}
-
-impl Axis {
-    /// A linear axis.
-    pub fn linear(name: &str) -> Self {
-        Axis { name: name.to_string(), log: false }
-    }
-
-    /// A logarithmic axis.
-    pub fn log(name: &str) -> Self {
-        Axis { name: name.to_string(), log: true }
-    }
-}
-
-/// A named set of points.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Series {
-    /// Its name in the legend; empty: not listed.
-    pub name: String,
-    /// How it is drawn.
-    pub mark: Mark,
-    /// (x, y), in the order of drawing.
-    pub points: Vec<[f64; 2]>,
-    /// Half lengths of error bars, one a point, or empty. For bars: their width.
-    pub spread: Vec<f64>,
-}
-
-/// How a series is drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mark {
-    /// A line through the points; `spread` is a band around it.
-    #[default]
-    Line,
-    /// Dots; `spread` are error bars.
-    Dots,
-    /// Upright bars from 0, centred at x; `spread` are their widths.
-    Bars,
-    /// A thin line for the eye: y = x, a fitted line, a threshold.
-    Guide,
 }
 
 /// A claim of the paper, tried; or one of ours, which says so in its first words.
