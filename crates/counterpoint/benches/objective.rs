@@ -88,17 +88,17 @@ fn main() {
         question.variance_penalty = 1.0;
         let design = |p| Design::new(&log, &policy, &question, 0.0, p).unwrap();
         let (d64, d32) = (design(Precision::F64), design(Precision::F32));
-        let risk = Risk::new(&question, &policy, &d64).unwrap();
+        let risk = Risk::new(&question, &policy).unwrap();
         let (one, two) = (Engine::single(), Engine::new(2).unwrap());
         let (mut s1, mut s2, mut s3) = (Vec::new(), Vec::new(), Vec::new());
         let t = race(
             6.0,
             (100_000 / n).max(1),
             &mut [
-                &mut || drop(std::hint::black_box(truth::ask(&risk, &one, &d64))),
-                &mut || risk.ask(&one, &d64, &mut s1),
-                &mut || risk.ask(&two, &d64, &mut s2),
-                &mut || risk.ask(&one, &d32, &mut s3),
+                &mut || drop(std::hint::black_box(truth::ask(&risk, &one, &d64).unwrap())),
+                &mut || risk.ask(&one, &d64, &mut s1).unwrap(),
+                &mut || risk.ask(&two, &d64, &mut s2).unwrap(),
+                &mut || risk.ask(&one, &d32, &mut s3).unwrap(),
             ],
         );
         let m_rows = |t: f64| n as f64 / t / 1e6;

@@ -109,9 +109,9 @@ pub fn evaluate_with(
     let costs = log.cost_summary();
     let shift = if estimator.normalise == Normalise::ByWeights { costs.mean() } else { 0.0 };
     let design = Design::new(log, policy, &question, shift, Precision::F64)?;
-    let risk = Risk::new(&question, policy, &design)?.values_only();
+    let risk = Risk::new(&question, policy)?.values_only();
     let mut slots = Vec::new();
-    risk.ask(engine, &design, &mut slots);
+    risk.ask(engine, &design, &mut slots)?;
     let sums = slots[0].sums;
     let cost = sums.risk(estimator.normalise) + shift;
     if !cost.is_finite() {

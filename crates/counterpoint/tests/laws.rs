@@ -192,7 +192,7 @@ proptest! {
             let at = |precision| {
                 let design = Design::new(&log, &p, &question, 0.0, precision).unwrap();
                 let mut slots = Vec::new();
-                double.ask(&Engine::single(), &design, &mut slots);
+                double.ask(&Engine::single(), &design, &mut slots).unwrap();
                 let mut grad = vec![0.0; p.theta.len()];
                 (double.value(&slots[0], &mut grad, &mut Vec::new()), grad)
             };
@@ -211,7 +211,7 @@ fn the_answer_does_not_depend_on_threads() {
         let (design, risk) = risk(&log, &p, &question);
         let on = |threads| {
             let mut slots = Vec::new();
-            risk.ask(&Engine::new(threads).unwrap(), &design, &mut slots);
+            risk.ask(&Engine::new(threads).unwrap(), &design, &mut slots).unwrap();
             slots.swap_remove(0)
         };
         let bits = |p: &Partial| fields(&p.sums).iter().chain(&p.grads).map(|v| v.to_bits()).collect::<Vec<u64>>();
@@ -356,10 +356,10 @@ fn values_only_changes_no_sum() {
     let p = policy("clp-cubic", Family::LogNormal, Some(0.2), &log);
     for (name, question) in questions() {
         let (design, with) = risk(&log, &p, &question);
-        let without = Risk::new(&question, &p, &design).unwrap().values_only();
+        let without = Risk::new(&question, &p).unwrap().values_only();
         let (mut a, mut b) = (Vec::new(), Vec::new());
-        with.ask(&Engine::single(), &design, &mut a);
-        without.ask(&Engine::single(), &design, &mut b);
+        with.ask(&Engine::single(), &design, &mut a).unwrap();
+        without.ask(&Engine::single(), &design, &mut b).unwrap();
         assert_eq!(fields(&a[0].sums), fields(&b[0].sums), "{name}");
         assert!(b[0].grads.is_empty());
     }

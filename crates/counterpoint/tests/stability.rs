@@ -188,9 +188,22 @@ fn a_question_must_fit_its_policy_and_its_design() {
     says(design(&own).map(drop), ErrorKind::Recipe, &["cannot be self-normalised", "hint: use normalise"]);
     // a design without the model's rows would quietly answer by IPS
     let plain = design(&Question::new(Estimator::IPS)).unwrap();
-    says(Risk::new(&model(Estimator::DR), &p, &plain).map(drop), ErrorKind::Recipe, &["made for another question"]);
+    let asked = |q: &Question, p: &Policy| Risk::new(q, p).unwrap().ask(&Engine::single(), &plain, &mut Vec::new());
+    asked(&model(Estimator::IPS), &p).unwrap();
+    says(asked(&model(Estimator::DR), &p), ErrorKind::Recipe, &["made for another question"]);
     let clp = policy("clp-cubic", Family::Normal, Some(0.0), &log);
-    says(Risk::new(&model(Estimator::IPS), &clp, &plain).map(drop), ErrorKind::Recipe, &["made for another question"]);
+    says(asked(&model(Estimator::IPS), &clp), ErrorKind::Recipe, &["made for another question"]);
+    // of the same shape, but another family sees other actions, and another scaling other contexts
+    let normal = Policy { family: Family::Normal, ..p.clone() };
+    says(asked(&Question::new(Estimator::IPS), &normal), ErrorKind::Recipe, &["made for another question"]);
+    let scaled = Policy { scaler: Scaler { shift: vec![0.0, 1.0], unit: vec![1.0; 2] }, ..p.clone() };
+    says(asked(&Question::new(Estimator::IPS), &scaled), ErrorKind::Recipe, &["made for another question"]);
+    // and a design with the rows of one loss model does not answer for another
+    let fitted = design(&model(Estimator::DR)).unwrap();
+    let mut other = model(Estimator::DR);
+    other.model.as_mut().unwrap().coef[0] += 1.0;
+    let refused = Risk::new(&other, &p).unwrap().ask(&Engine::single(), &fitted, &mut Vec::new());
+    says(refused, ErrorKind::Recipe, &["made for another question"]);
 }
 
 #[test]
@@ -329,8 +342,7 @@ fn extreme_parameters_never_make_a_policy_of_numbers_that_are_not() {
 /// The value is finite, or the library says which term is not.
 fn blamed(log: &Log, p: &Policy, estimator: Estimator, what: &str) {
     let question = Question { variance_penalty: 1.0, entropy: 0.1, ..Question::new(estimator) };
-    let design = Design::new(log, p, &question, 0.0, Precision::F64).unwrap();
-    let risk = Risk::new(&question, p, &design).unwrap();
+    let risk = Risk::new(&question, p).unwrap();
     for a in every_way(log, p, &question) {
         if !(a.value.is_finite() && a.grad.iter().all(|g| g.is_finite())) {
             let error = risk.blame(&a.partial);
@@ -347,9 +359,8 @@ fn what_is_not_finite_is_named() {
     let blame = |c: &Columns, p: &Policy, estimator: Estimator| {
         let log = c.log();
         let question = Question { variance_penalty: 1.0, entropy: 0.1, ..Question::new(estimator) };
-        let design = Design::new(&log, p, &question, 0.0, Precision::F64).unwrap();
         let answer = ask(&log, p, &question);
-        Risk::new(&question, p, &design).unwrap().blame(&answer).to_string()
+        Risk::new(&question, p).unwrap().blame(&answer).to_string()
     };
     c.y[3] = 1e200;
     assert!(blame(&c, &p, Estimator::IPS).starts_with("variance penalty: not finite"));

@@ -136,9 +136,9 @@ fn model(train: &Log) -> Result<LossModel> {
 fn estimate(log: &Log, policy: &Policy, estimator: Estimator, model: &LossModel, term: ModelTerm) -> Result<f64> {
     let question = Question { term, model: Some(model.clone()), ..Question::new(estimator) };
     let design = Design::new(log, policy, &question, 0.0, Precision::F64)?;
-    let risk = Risk::new(&question, policy, &design)?.values_only();
+    let risk = Risk::new(&question, policy)?.values_only();
     let mut slots = Vec::new();
-    risk.ask(&Engine::single(), &design, &mut slots);
+    risk.ask(&Engine::single(), &design, &mut slots)?;
     Ok(-slots[0].sums.risk(estimator.normalise))
 }
 

@@ -8,11 +8,12 @@
 //! What does not depend on theta is folded in here: the log-normal family sees ln a, and the constant ln(2 pi)/2 of every
 //! density and the Jacobian ln a move into the log propensity. Costs are held relative to a baseline.
 
-use super::rows::Question;
+use super::rows::{Question, RiskSpec};
 use crate::data::{Block, Log, Span};
 use crate::engine::Placed;
 use crate::error::{Error, Result};
 use crate::policy::{Family, HALF_LN_2PI, Policy};
+use crate::rng::hash;
 use fearless_simd::SimdFloatElement;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,8 @@ pub(crate) struct Strips<T> {
     pub(crate) index: u64,
     pub(crate) rows: usize,
     pub(crate) fingerprint: u64,
+    /// What was subtracted from every cost.
+    pub(crate) baseline: f64,
     pub(crate) lanes: Span<Lane<T>>,
     /// The largest |feature| of each strip, strip by strip: bounds the scores before they are computed.
     pub(crate) reach: Span<T>,
@@ -112,6 +115,10 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// The lanes of policies of this structure.
+    pub(crate) fn of(policy: &Policy) -> Self {
+        Layout { features: policy.mean.map().dim(policy.d()), actions: policy.q() }
+    }
     pub(crate) fn action(self) -> usize {
         self.features
     }
@@ -136,11 +143,39 @@ pub(crate) enum Columns {
 
 /// A log made ready for one policy structure and one question.
 pub struct Design {
-    pub(crate) layout: Layout,
     pub(crate) columns: Columns,
     /// Costs are held as y - baseline.
-    pub(crate) baseline: f64,
+    baseline: f64,
     rows: usize,
+    made_for: MadeFor,
+}
+
+/// What the columns of a design depend on, as hashes: a question that needs other columns must not be asked of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MadeFor {
+    /// The family (which decides how actions are seen), the scaling and the context map.
+    rows: u64,
+    /// The loss model and the logging policy, where the estimator needs them.
+    model: Option<u64>,
+}
+
+impl MadeFor {
+    pub(crate) fn of(question: &Question, policy: &Policy) -> Self {
+        let model = question.estimator.needs_model().then(|| digest(&(&question.model, &question.logging)));
+        MadeFor { rows: digest(&(policy.family, &policy.scaler, policy.mean.map(), policy.q())), model }
+    }
+
+    /// Whether columns made for this serve `other`. A question without a loss model can be asked where there is one.
+    fn serves(self, other: MadeFor) -> bool {
+        self.rows == other.rows && (other.model.is_none() || self.model == other.model)
+    }
+}
+
+/// A hash of a value as it is written down.
+fn digest(value: &impl Serialize) -> u64 {
+    // plain data with finite numbers: it cannot fail to serialise, and if it did, all failures would be one value
+    let text = serde_json::to_vec(value).unwrap_or_default();
+    text.iter().fold(text.len() as u64, |h, b| hash(h, u64::from(*b)))
 }
 
 impl Design {
@@ -158,12 +193,25 @@ impl Design {
             )));
         }
         question.check(policy)?;
-        let layout = Layout { features: policy.mean.map().dim(policy.d()), actions: policy.q() };
+        let layout = Layout::of(policy);
         let columns = match precision {
             Precision::F64 => Columns::F64(strips(log, policy, question, baseline, layout)?),
             Precision::F32 => Columns::F32(strips(log, policy, question, baseline, layout)?),
         };
-        Ok(Design { layout, columns, baseline, rows: log.rows() })
+        Ok(Design { columns, baseline, rows: log.rows(), made_for: MadeFor::of(question, policy) })
+    }
+
+    /// The design that a specification asks for: all that another machine needs to be told about its rows.
+    pub fn from_spec(log: &Log, spec: &RiskSpec) -> Result<Self> {
+        Self::new(log, &spec.policy, &spec.question, spec.baseline, spec.precision)
+    }
+
+    /// Refuses to serve a question whose columns are others: another family, scaling, map or loss model.
+    pub(crate) fn check(&self, asked: MadeFor) -> Result<()> {
+        if self.made_for.serves(asked) {
+            return Ok(());
+        }
+        Err(Error::recipe("estimator", "the design was made for another question or policy"))
     }
 
     /// Number of rows.
@@ -262,5 +310,6 @@ fn block<T: Real>(
         }
     }
     let (lanes, reach) = (lanes.into(), reach.into());
-    Ok(Strips { index: b.index, rows: b.rows(), fingerprint: b.fingerprint(), lanes, reach, totals, model })
+    let (rows, fingerprint) = (b.rows(), b.fingerprint());
+    Ok(Strips { index: b.index, rows, fingerprint, baseline, lanes, reach, totals, model })
 }

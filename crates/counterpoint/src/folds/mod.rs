@@ -15,5 +15,5 @@ pub use design::{Design, Precision};
 pub use gram::{LossOptions, fit_loss_model};
 pub use objective::Crm;
 pub use risk::{Partial, Risk, instruction_set, truth};
-pub use rows::Question;
+pub use rows::{Question, RiskSpec};
 pub use score::{Bootstrap, Moments, Replicates, Scored, score};

@@ -36,7 +36,7 @@ impl<'a> Crm<'a> {
         Ok(Crm {
             engine,
             design,
-            risk: Risk::new(question, policy, design)?,
+            risk: Risk::new(question, policy)?,
             ridge,
             unpenalised: (0..policy.theta.len()).map(|i| policy.unpenalised(i)).collect(),
             slots: Vec::new(),
@@ -63,7 +63,7 @@ impl Objective for Crm<'_> {
 
     fn eval(&mut self, theta: &[f64], grad: &mut [f64]) -> Result<f64> {
         self.risk.set(theta);
-        self.risk.ask(self.engine, self.design, &mut self.slots);
+        self.risk.ask(self.engine, self.design, &mut self.slots)?;
         let answer = &self.slots[0];
         // every step must have seen the same rows: a lost or doubled block is an error, not another policy
         let rows = (answer.rows, answer.fingerprint);

@@ -1,14 +1,15 @@
 //! One row's terms and their slopes, in plain code: the readable truth that the fast loop is held to.
 
-use super::design::ModelRows;
+use super::design::{ModelRows, Precision};
 use super::expect::{Law, expected, left_out};
 use crate::data::Block;
 use crate::error::{Error, Result};
 use crate::estimate::{Estimator, Form, LossModel, ModelTerm, Normalise, Target};
 use crate::policy::{Family, Policy};
+use serde::{Deserialize, Serialize};
 
 /// What is asked of the log about a policy: an estimator, and what is added to the risk.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The row of the table of estimators.
     pub estimator: Estimator,
@@ -22,6 +23,40 @@ pub struct Question {
     pub term: ModelTerm,
     /// The logging policy as a function, for [`Form::Blend`].
     pub logging: Option<Policy>,
+}
+
+/// A risk as data: everything that the rows must be told before the first theta arrives.
+///
+/// It can be sent to wherever the rows are. There [`Design::from_spec`](super::Design::from_spec) prepares them and
+/// [`Risk::from_spec`](super::Risk::from_spec) the question; then theta goes out and a [`Partial`](super::Partial) comes
+/// back.
+///
+/// ```
+/// use counterpoint::folds::{Design, Precision, Question, Risk, RiskSpec};
+/// use counterpoint::{Engine, Estimator, Family, Log, Policy};
+/// let policy = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[2.0])?;
+/// let spec = RiskSpec { policy, question: Question::new(Estimator::IPS), baseline: 0.0, precision: Precision::F64 };
+/// let text = serde_json::to_string(&spec).expect("plain data");
+/// // elsewhere
+/// let spec: RiskSpec = serde_json::from_str(&text).expect("the same data");
+/// let log = Log::builder().action("a", vec![0.5, 2.0]).cost("y", vec![1.0, 2.0]).propensity("p", vec![0.2, 0.1]).build()?;
+/// let (design, mut risk) = (Design::from_spec(&log, &spec)?, Risk::from_spec(&spec)?);
+/// risk.set(&[1.5, 0.0]); // a mean of 1.5, a std of 1
+/// let mut slots = Vec::new();
+/// risk.ask(&Engine::single(), &design, &mut slots)?;
+/// assert_eq!(slots[0].rows, 2);
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RiskSpec {
+    /// The structure of the policies; its theta is the first that is asked about.
+    pub policy: Policy,
+    /// What is asked.
+    pub question: Question,
+    /// What is subtracted from every cost.
+    pub baseline: f64,
+    /// In what precision rows are held.
+    pub precision: Precision,
 }
 
 impl Question {

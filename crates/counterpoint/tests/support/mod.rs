@@ -201,7 +201,7 @@ pub fn loss_model(d: usize, q: usize) -> LossModel {
 /// A risk ready to be asked.
 pub fn risk(log: &Log, policy: &Policy, question: &Question) -> (Design, Risk) {
     let design = Design::new(log, policy, question, 0.0, Precision::F64).unwrap();
-    let risk = Risk::new(question, policy, &design).unwrap();
+    let risk = Risk::new(question, policy).unwrap();
     (design, risk)
 }
 
@@ -209,7 +209,7 @@ pub fn risk(log: &Log, policy: &Policy, question: &Question) -> (Design, Risk) {
 pub fn ask(log: &Log, policy: &Policy, question: &Question) -> Partial {
     let (design, risk) = risk(log, policy, question);
     let mut slots = Vec::new();
-    risk.ask(&Engine::single(), &design, &mut slots);
+    risk.ask(&Engine::single(), &design, &mut slots).unwrap();
     slots.swap_remove(0)
 }
 
@@ -225,11 +225,11 @@ pub struct Answer {
 pub fn every_way(log: &Log, policy: &Policy, question: &Question) -> Vec<Answer> {
     let (design, fast) = risk(log, policy, question);
     let engine = Engine::single();
-    let plain = truth::ask(&fast, &engine, &design);
+    let plain = truth::ask(&fast, &engine, &design).unwrap();
     let kernel = ask(log, policy, question);
-    let portable = Risk::new(question, policy, &design).unwrap().at_baseline_level();
+    let portable = Risk::new(question, policy).unwrap().at_baseline_level();
     let mut slots = Vec::new();
-    portable.ask(&engine, &design, &mut slots);
+    portable.ask(&engine, &design, &mut slots).unwrap();
     [("plain loop", plain), ("kernel", kernel), ("portable kernel", slots.swap_remove(0))]
         .into_iter()
         .map(|(way, partial)| {

@@ -8,15 +8,16 @@ mod kernel;
 mod math;
 pub mod truth;
 
-use super::design::{Columns, Design, Layout, Strips};
-use super::rows::Question;
+use super::design::{Columns, Design, Layout, MadeFor, Strips};
+use super::rows::{Question, RiskSpec};
 use crate::engine::{Engine, Fold};
 use crate::error::{Error, Result};
 use crate::estimate::{Form, Normalise, Sums, Weight};
 use crate::policy::{Family, HALF_LN_2PI, Link, Mean, Policy};
+use serde::{Deserialize, Serialize};
 
 /// A partial answer: sums and their gradients in C and in the stds, for some rows.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Partial {
     /// How many rows it covers.
     pub rows: u64,
@@ -42,7 +43,8 @@ pub struct Risk {
     std_slope: Vec<f64>,
     /// Which sums have gradients, as indices into the order of `Target::graded`.
     pub(crate) graded: Vec<usize>,
-    pub(crate) baseline: f64,
+    /// The columns that are needed.
+    made_for: MadeFor,
     pub(crate) typed: kernel::Typed,
     policy: Policy,
     level: fearless_simd::Level,
@@ -63,35 +65,35 @@ pub fn instruction_set() -> String {
 }
 
 impl Risk {
-    /// Prepares the question for policies of this structure on this design.
-    pub fn new(question: &Question, policy: &Policy, design: &Design) -> Result<Self> {
+    /// Prepares the question for policies of this structure. It needs no rows.
+    pub fn new(question: &Question, policy: &Policy) -> Result<Self> {
         question.check(policy)?;
         let (d, q) = (policy.d(), policy.q());
-        if design.layout != (Layout { features: policy.mean.map().dim(d), actions: q })
-            || (question.estimator.needs_model() && !design.has_model_rows())
-        {
-            return Err(Error::recipe("estimator", "the design was made for another question or policy"));
-        }
         let k = policy.mean.columns(q);
         let flags = question.target().graded(question.estimator.needs_model(), policy.family == Family::LogNormal);
         let mut risk = Risk {
             question: question.clone(),
             family: policy.family,
             mean: policy.mean.clone(),
-            layout: design.layout,
+            layout: Layout::of(policy),
             k,
             psi: policy.mean.psi(),
             c: vec![0.0; policy.mean.parameters(d, q)],
             std: vec![0.0; q],
             std_slope: vec![0.0; q],
             graded: (0..flags.len()).filter(|&r| flags[r]).collect(),
-            baseline: design.baseline,
+            made_for: MadeFor::of(question, policy),
             typed: kernel::Typed::default(),
             policy: policy.clone(),
             level: fearless_simd::Level::new(),
         };
         risk.set(&policy.theta);
         Ok(risk)
+    }
+
+    /// The question of a specification.
+    pub fn from_spec(spec: &RiskSpec) -> Result<Self> {
+        Self::new(&spec.question, &spec.policy)
     }
 
     /// Leaves gradients out: only values are wanted.
@@ -126,12 +128,14 @@ impl Risk {
         self.c.len() + self.layout.actions
     }
 
-    /// Asks the design, through an engine; the answer is in `slots[0]`.
-    pub fn ask(&self, engine: &Engine, design: &Design, slots: &mut Vec<Partial>) {
+    /// Asks the design, through an engine; the answer is in `slots[0]`. A design made for another question is refused.
+    pub fn ask(&self, engine: &Engine, design: &Design, slots: &mut Vec<Partial>) -> Result<()> {
+        design.check(self.made_for)?;
         match &design.columns {
             Columns::F64(blocks) => engine.fold(self, blocks, slots),
             Columns::F32(blocks) => engine.fold(self, blocks, slots),
         }
+        Ok(())
     }
 
     /// The value of the objective's data part and its gradient in theta (`grad` is overwritten).
@@ -198,15 +202,6 @@ impl Risk {
         match &self.mean {
             Mean::Linear { link, .. } => Some(*link),
             Mean::Clp(_) => None,
-        }
-    }
-}
-
-impl Design {
-    fn has_model_rows(&self) -> bool {
-        match &self.columns {
-            Columns::F64(blocks) => blocks.iter().all(|b| b.model.is_some()),
-            Columns::F32(blocks) => blocks.iter().all(|b| b.model.is_some()),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::super::design::{Columns, Design, Real, STRIP, Strips};
 use super::super::rows::{Row, Terms, log_weight};
 use super::{Partial, Risk};
 use crate::engine::{Engine, Fold};
+use crate::error::Result;
 use crate::estimate::{Normalise, Weight};
 use crate::policy::Mean;
 
@@ -14,11 +15,12 @@ use crate::policy::Mean;
 pub(crate) const LOG_RANGE: f64 = 300.0;
 
 /// Asks the question with the plain loop.
-pub fn ask(risk: &Risk, engine: &Engine, design: &Design) -> Partial {
-    match &design.columns {
+pub fn ask(risk: &Risk, engine: &Engine, design: &Design) -> Result<Partial> {
+    design.check(risk.made_for)?;
+    Ok(match &design.columns {
         Columns::F64(blocks) => engine.ask(&Truth(risk), blocks),
         Columns::F32(blocks) => engine.ask(&Truth(risk), blocks),
-    }
+    })
 }
 
 struct Truth<'a>(&'a Risk);
@@ -91,7 +93,7 @@ impl<'a> Worker<'a> {
             a,
             log_p: lane(b, layout.lanes(), i, layout.log_p()),
             y: lane(b, layout.lanes(), i, layout.cost()),
-            baseline: risk.baseline,
+            baseline: b.baseline,
             model,
         }
     }

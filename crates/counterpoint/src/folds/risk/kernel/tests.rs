@@ -97,14 +97,14 @@ fn check(precision: Precision, sums: f64, grads: f64) {
                     let mut question = Question::new(Estimator { form: Form::Plain, weight, normalise });
                     (question.variance_penalty, question.entropy) = (0.7, 0.1);
                     let design = Design::new(&log, &policy, &question, 0.1, precision).unwrap();
-                    let mut risk = Risk::new(&question, &policy, &design).unwrap();
-                    let want = truth::ask(&risk, &engine, &design);
+                    let mut risk = Risk::new(&question, &policy).unwrap();
+                    let want = truth::ask(&risk, &engine, &design).unwrap();
                     for level in ["best", "baseline"] {
                         if level == "baseline" {
                             risk = risk.at_baseline_level();
                         }
                         let mut slots = Vec::new();
-                        risk.ask(&engine, &design, &mut slots);
+                        risk.ask(&engine, &design, &mut slots).unwrap();
                         let (s, g) = distance(&slots[0], &want, &risk);
                         let case = format!("{family:?} {weight:?} {normalise:?} q={q} k={} {level}", risk.k);
                         assert!(s < sums && g < grads, "{case}: sums {s:e}, gradients {g:e}");
