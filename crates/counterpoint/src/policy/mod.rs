@@ -8,11 +8,13 @@ mod file;
 mod mean;
 mod origin;
 mod std;
+mod target;
 
 pub use family::{Family, HALF_LN_2PI};
 pub use mean::{Clp, Link, Mean};
 pub use origin::Origin;
 pub use std::Std;
+pub use target::{Law, TargetPolicy};
 
 use crate::data::{Input, Schema};
 use crate::error::{Error, Result};
