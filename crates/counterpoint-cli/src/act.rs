@@ -3,11 +3,10 @@
 use crate::Done;
 use crate::{output, say};
 use clap::Args;
-use counterpoint::data::{Column, Input, ReadOptions, Table, files_of, read_contexts};
-use counterpoint::policy::Scorer;
-use counterpoint::{Error, Policy, Result};
-use counterpoint_lab::rivals::{RivalFile, RivalPolicy};
-use std::path::{Path, PathBuf};
+use counterpoint::data::{Column, ReadOptions, Table, files_of, read_contexts};
+use counterpoint::policy::{Columns, SavedPolicy, Scorer, TargetPolicy};
+use counterpoint::{Error, Result};
+use std::path::PathBuf;
 
 /// Draw an action for each row of a file of contexts, with the density it was drawn with.
 ///
@@ -47,13 +46,13 @@ impl Act {
         let mut inputs = files_of(&self.contexts)?;
         inputs.push(self.policy.clone());
         output::check_table(&self.output, &inputs)?;
-        let actor = Actor::load(&self.policy)?;
+        let policy = SavedPolicy::load(&self.policy)?;
+        let Columns { contexts, actions: names, .. } = policy.columns();
         let options =
-            ReadOptions { inputs: Some(actor.encoding()), drop_invalid: self.drop_invalid, ..ReadOptions::default() };
+            ReadOptions { inputs: Some(policy.encoding()), drop_invalid: self.drop_invalid, ..ReadOptions::default() };
         let mut reader = read_contexts(&self.contexts, &options, self.id.as_deref())?;
-        let (d, names) = actor.shape();
-        let mut hand = actor.hand();
-        let mut x = vec![0.0; d];
+        let mut hand = Hand::of(&policy);
+        let mut x = vec![0.0; contexts.len()];
         let (mut rows, mut density) = (Vec::new(), Vec::new());
         let mut ids: Option<Column> = None;
         let mut actions = vec![Vec::new(); names.len()];
@@ -99,72 +98,33 @@ impl Act {
     }
 }
 
-/// Who acts: a policy of the library, or a rival's.
-enum Actor {
-    Policy(Policy),
-    Rival(RivalFile),
-}
-
-impl Actor {
-    fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        match RivalFile::is_one(&text) {
-            true => RivalFile::from_json(&text).map(Actor::Rival).map_err(|e| e.at(path.display().to_string())),
-            // which says what is wrong with a file that cannot be read
-            false => Policy::load(path).map(Actor::Policy),
-        }
-    }
-
-    fn encoding(&self) -> Vec<Input> {
-        match self {
-            Actor::Policy(policy) => policy.encoding(),
-            Actor::Rival(file) => file.inputs.clone(),
-        }
-    }
-
-    /// The number of contexts, and the names of the actions.
-    fn shape(&self) -> (usize, Vec<String>) {
-        match self {
-            Actor::Policy(policy) => (policy.d(), policy.actions.clone()),
-            Actor::Rival(file) => (file.policy.contexts().len(), vec![file.action.clone()]),
-        }
-    }
-
-    fn hand(&self) -> Hand<'_> {
-        match self {
-            Actor::Policy(policy) => Hand::Policy(policy.scorer()),
-            Actor::Rival(file) => Hand::Rival(&file.policy),
-        }
-    }
-}
-
-/// What draws many rows.
+/// What draws many rows: a parametric policy is made ready once.
 enum Hand<'a> {
-    Policy(Scorer<'a>),
-    Rival(&'a RivalPolicy),
+    Ready(Box<Scorer<'a>>),
+    Any(&'a SavedPolicy),
 }
 
-impl Hand<'_> {
-    /// Actions, and the logarithm of their density.
+impl<'a> Hand<'a> {
+    fn of(policy: &'a SavedPolicy) -> Self {
+        policy.parametric().map_or(Hand::Any(policy), |p| Hand::Ready(Box::new(p.scorer())))
+    }
+
+    /// Actions, and the logarithm of their density; a rule without noise has none.
     fn draw(&mut self, x: &[f64], seed: u64, row: u64) -> (Vec<f64>, f64) {
         match self {
-            Hand::Policy(scorer) => scorer.sample(x, seed, row),
-            Hand::Rival(policy) => {
-                let a = policy.sample(x, seed, row);
-                // a rule without noise has no density
-                (vec![a], policy.log_density(x, a).unwrap_or(f64::NAN))
-            }
+            Hand::Ready(scorer) => scorer.sample(x, seed, row),
+            Hand::Any(policy) => policy.draw(x, seed, row),
         }
     }
 
     fn mean(&mut self, x: &[f64]) -> Vec<f64> {
         match self {
-            Hand::Policy(scorer) => {
+            Hand::Ready(scorer) => {
                 let mut mean = vec![0.0; scorer.std().len()];
                 scorer.mean(x, &mut mean);
                 mean
             }
-            Hand::Rival(policy) => vec![policy.centre(x)],
+            Hand::Any(policy) => policy.mean(x).unwrap_or_default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{flag, output};
 use clap::{Args, ValueEnum};
 use counterpoint::certify::{Certificate, Interval, Method, Terms, Verdict, certify};
 use counterpoint::data::Parts;
+use counterpoint::policy::TargetPolicy;
 use counterpoint::{Engine, Policy, Result};
 use owo_colors::OwoColorize;
 use std::path::{Path, PathBuf};
@@ -129,7 +130,7 @@ impl Certify {
 }
 
 /// Certifies a policy, on the user's scale.
-pub(crate) fn issue(engine: &Engine, policy: &Policy, parts: &Parts, terms: &Terms) -> Result<Certificate> {
+pub(crate) fn issue(engine: &Engine, policy: &dyn TargetPolicy, parts: &Parts, terms: &Terms) -> Result<Certificate> {
     Ok(certify(engine, policy, &parts.valid, &parts.test, terms)?.to_user(parts.test.schema().direction))
 }
 

@@ -7,8 +7,8 @@ use crate::story::Story;
 use crate::{certify, flag, output};
 use clap::Args;
 use counterpoint::certify::Terms;
+use counterpoint::simulate::{Potential, Split};
 use counterpoint::{Engine, Error, Estimator, Recipe, Result, SplitRule, evaluate, learn};
-use counterpoint_lab::{Potential, Split};
 use std::path::PathBuf;
 use std::time::Instant;
 

@@ -6,10 +6,8 @@ use crate::certify::{self, TermArgs};
 use crate::{flag, output, say};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use counterpoint::certify::certify_scored;
-use counterpoint::data::Input;
+use counterpoint::rivals::{Judged, Rival, choose};
 use counterpoint::{Engine, Error, Gate, Policy, Result};
-use counterpoint_lab::rivals::{Judged, Rival, RivalFile, choose};
 use std::path::PathBuf;
 
 /// Learn by one of the methods the paper compares with, certify the result, and write both.
@@ -48,7 +46,7 @@ pub(crate) struct RunRival {
     /// Threads; 0 means one a core. The result does not depend on it.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
-    /// Write settings and policy to this file (JSON), for `act`, and the certificate beside it.
+    /// Write the policy to this file (JSON), for `evaluate`, `certify` and `act`, and the certificate beside it.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Print one JSON object to stdout.
@@ -85,19 +83,16 @@ impl RunRival {
         bar.finish_and_clear();
         let chosen = chosen?;
         let Judged { rival, policy, .. } = &chosen.best;
-        let rows = [policy.score(&engine, &parts.valid)?, policy.score(&engine, &parts.test)?];
-        let certificate = certify_scored(&engine, &rows[0], &rows[1], &terms)?;
-        let certificate = certificate.resting_on(&log.schema().propensities).to_user(log.schema().direction);
+        let certificate = certify::issue(&engine, policy, &parts, &terms)?;
         let settings = serde_json::to_value(rival).unwrap_or_default();
         say::heading(format_args!("Learned by {}", self.method));
         let passed = chosen.all.iter().filter(|j| j.figures.is_some_and(|f| f.passes(gate))).count();
         say::line(format_args!("  {} settings tried, {passed} pass the gate; chosen: {settings}", grid.len()));
         certify::tell(&certificate, &log.schema().outcome);
-        let schema = log.schema();
-        let inputs = if schema.inputs.is_empty() { Input::numbers(&schema.contexts) } else { schema.inputs.clone() };
-        let (action, policy) = (schema.actions[0].clone(), policy.clone());
-        let document = serde_json::to_string_pretty(&RivalFile { settings: *rival, action, inputs, policy });
-        let files = [(self.output.clone(), document.unwrap_or_default() + "\n"), (beside, certify::text(&certificate))];
+        let mut notes = vec![format!("learned by {} with {settings}", self.method)];
+        notes.extend(crate::ask::notes(&log));
+        let document = policy.to_json_noting(&notes);
+        let files = [(self.output.clone(), document), (beside, certify::text(&certificate))];
         output::write(&files)?;
         say::wrote(&files);
         if self.json {

@@ -4,8 +4,8 @@ use crate::Done;
 use crate::{output, say};
 use clap::{Args, ValueEnum};
 use counterpoint::data::Table;
+use counterpoint::simulate::{Chess, Cocoa, Outlier, Potential, WhatIf};
 use counterpoint::{Error, Result};
-use counterpoint_lab::{Chess, Cocoa, Outlier, Potential, WhatIf};
 use std::path::PathBuf;
 
 /// Draw a log from one of the paper's environments.

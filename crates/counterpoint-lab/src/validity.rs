@@ -1,9 +1,8 @@
 //! Does a certificate keep its promises? Many logs, one policy, and a truth that is known.
 
-use crate::cocoa::{Cocoa, cocoa_logging_mean, cocoa_value};
-use crate::oracle::expected_reward;
-use crate::potentials::Potential;
-use crate::{COCOA_REWARD, LOGGING_MEAN, LOGGING_STD};
+use crate::{
+    COCOA_REWARD, Cocoa, LOGGING_MEAN, LOGGING_STD, Potential, cocoa_logging_mean, cocoa_value, expected_reward,
+};
 use counterpoint::certify::{Certificate, Monitor, Terms, Verdict, certify_many_scored, certify_scored};
 use counterpoint::folds::Scored;
 use counterpoint::{Engine, Family, Result};

@@ -46,8 +46,12 @@ pub mod optim;
 pub mod policy;
 pub mod propensity;
 pub mod recipe;
+#[cfg(feature = "rivals")]
+pub mod rivals;
 mod rng;
 mod select;
+#[cfg(feature = "simulate")]
+pub mod simulate;
 
 /// The snippets of the README, as doc tests.
 #[cfg(doctest)]

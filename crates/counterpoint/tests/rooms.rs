@@ -81,7 +81,7 @@ fn rooms_named(code: &str) -> Vec<String> {
 }
 
 /// Names re-exported at the top of the crate, and the rooms they come from.
-const SHORT: [(&str, &str); 14] = [
+const SHORT: [(&str, &str); 17] = [
     ("Log", "data"),
     ("Part", "data"),
     ("SplitRule", "data"),
@@ -96,6 +96,9 @@ const SHORT: [(&str, &str); 14] = [
     ("Family", "policy"),
     ("Policy", "policy"),
     ("Crm", "folds"),
+    ("Estimate", "evaluate"),
+    ("evaluate", "evaluate"),
+    ("Gate", "select"),
 ];
 
 #[track_caller]
@@ -131,6 +134,24 @@ fn the_optimiser_knows_no_data() {
 #[test]
 fn the_engine_knows_no_statistics() {
     none(trespasses("engine", |other| !["policy", "estimate", "features", "folds"].contains(&other)));
+}
+
+/// What learners of other methods, and simulators, are built from: these rooms and no others.
+#[test]
+fn rivals_and_simulators_stand_on_the_rooms_below() {
+    let base = ["data", "engine", "error", "estimate", "evaluate", "policy"];
+    let learners = ["features", "folds", "optim", "select"];
+    none(trespasses("rivals", |other| base.contains(&other) || learners.contains(&other)));
+    none(trespasses("simulate", |other| base.contains(&other)));
+}
+
+/// Learning, evaluating and certifying must not know who else learns, or where a log was simulated.
+#[test]
+fn nobody_below_knows_rivals_or_simulators() {
+    let rooms: std::collections::BTreeSet<String> = shipped().iter().map(|l| l.room().to_string()).collect();
+    for room in rooms.iter().filter(|r| !["rivals", "simulate", "lib"].contains(&r.as_str())) {
+        none(trespasses(room, |other| !["rivals", "simulate"].contains(&other)));
+    }
 }
 
 #[test]

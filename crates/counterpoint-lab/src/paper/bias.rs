@@ -5,7 +5,7 @@
 
 use super::data::figures;
 use super::{Ask, Cell, Claim, Table, Value};
-use crate::oracle::expected_reward;
+use crate::expected_reward;
 use crate::{Potential, Simulated, Split};
 use counterpoint::estimate::{LossModel, ModelTerm};
 use counterpoint::features::{ActionMap, Anchors, ContextMap, Scale, Scaler};

@@ -2,10 +2,12 @@
 
 use super::Ask;
 use super::statistics::{mean, std_error};
-use crate::rivals::RivalPolicy;
 use crate::{Cocoa, DRAWS, Potential, cocoa_amount, cocoa_chance, reward, warfarin_cost};
 use counterpoint::data::{Column, Outcome, Parts, Roles, Table};
+use counterpoint::policy::{SavedPolicy, TargetPolicy};
 use counterpoint::{Log, Policy, Result, SplitRule};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -254,11 +256,16 @@ impl Truth {
     }
 
     /// The true value of a rival's policy.
-    pub fn rival_value(&self, policy: &RivalPolicy, seed: u64) -> (f64, f64) {
+    pub fn rival_value(&self, policy: &SavedPolicy, seed: u64) -> (f64, f64) {
         figures(&self.each(|rows| {
             let value = |i: usize| {
                 let sampler = policy.sampler(self.context(i));
-                self.drawn(i, |row| sampler(seed, row)).0
+                self.drawn(i, |row| {
+                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                    rng.set_stream(row);
+                    sampler(&mut rng)[0]
+                })
+                .0
             };
             rows.iter().map(|&i| value(i)).collect()
         }))

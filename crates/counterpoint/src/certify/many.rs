@@ -8,7 +8,7 @@ use crate::data::Log;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::folds::{Scored, score};
-use crate::policy::Policy;
+use crate::policy::{Policy, TargetPolicy};
 
 /// Certifies several policies on one test part, such that the chance of any false `deploy` is at most delta / 2.
 ///
@@ -22,7 +22,7 @@ pub fn certify_many(
     test: &Log,
     terms: &Terms,
 ) -> Result<Vec<Certificate>> {
-    check_parts(valid, test, &policies.iter().collect::<Vec<_>>())?;
+    check_parts(valid, test, &policies.iter().map(|p| p as &dyn TargetPolicy).collect::<Vec<_>>())?;
     let mut rows = Vec::with_capacity(policies.len());
     for policy in policies {
         rows.push((score(engine, valid, policy)?, score(engine, test, policy)?));

@@ -35,7 +35,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::LossModel;
 use crate::folds::{Moments, Scored, score};
-use crate::policy::Policy;
+use crate::policy::{Policy, TargetPolicy};
 use diagnose::Part;
 
 /// A difference smaller than this share of the costs' standard error is rounding: the policy is the log's own.
@@ -62,7 +62,13 @@ const ROUNDING: f64 = 1e-9;
 /// assert_eq!(c.verdict, Verdict::Invalid);
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn certify(engine: &Engine, policy: &Policy, valid: &Log, test: &Log, terms: &Terms) -> Result<Certificate> {
+pub fn certify(
+    engine: &Engine,
+    policy: &dyn TargetPolicy,
+    valid: &Log,
+    test: &Log,
+    terms: &Terms,
+) -> Result<Certificate> {
     terms.check()?;
     check_parts(valid, test, &[policy])?;
     let c = certify_scored(engine, &score(engine, valid, policy)?, &score(engine, test, policy)?, terms)?;
@@ -104,7 +110,7 @@ struct Judged {
 
 /// Refuses parts of a single row, parts that share rows, a test part that holds a row twice, and a policy that was
 /// learned from rows of either part.
-fn check_parts(valid: &Log, test: &Log, policies: &[&Policy]) -> Result<()> {
+fn check_parts(valid: &Log, test: &Log, policies: &[&dyn TargetPolicy]) -> Result<()> {
     for (name, part) in [("valid", valid), ("test", test)] {
         if part.rows() < 2 {
             return Err(Error::data(format!("the {name} part has one row, which says nothing about its own error"))
@@ -126,7 +132,7 @@ fn check_parts(valid: &Log, test: &Log, policies: &[&Policy]) -> Result<()> {
         return Err(Error::data(format!("{shared} rows of the test part are also in the valid part, or twice in it"))
             .hint("certify on rows that nothing was learned, chosen or gated on; Log::split gives such parts"));
     }
-    for origin in policies.iter().filter_map(|p| p.origin.as_ref()) {
+    for origin in policies.iter().filter_map(|p| p.origin()) {
         for (name, rows) in [("test", &asked), ("valid", &known)] {
             let (learned, of) = (origin.among(rows), origin.hashes.len());
             if learned > 0 {

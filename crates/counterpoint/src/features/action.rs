@@ -60,7 +60,8 @@ impl ActionMap {
             && q > 0
             && !self.anchors.is_empty()
             && self.anchors.len().is_multiple_of(q)
-            && self.whiten.len() == self.len().pow(2);
+            && self.len().checked_pow(2) == Some(self.whiten.len())
+            && self.anchors.iter().chain(&self.whiten).all(|v| v.is_finite());
         if !(self.bandwidth.is_finite() && self.bandwidth > 0.0) {
             return Err(Error::policy(format!("the bandwidth of its anchors is {} (must be > 0)", self.bandwidth)));
         }

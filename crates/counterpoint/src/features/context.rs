@@ -75,6 +75,14 @@ pub struct Learn {
 /// More cells than this is a mistake, not a model.
 const MAX_CELLS: usize = 4096;
 
+/// More contexts than this no log has.
+const MAX_CONTEXTS: usize = 1 << 20;
+
+/// Cells of the cross product of buckets; more than can be counted is the largest number.
+fn cells(edges: &[Vec<f64>]) -> usize {
+    edges.iter().try_fold(1usize, |p, e| p.checked_mul(e.len() + 1)).unwrap_or(usize::MAX)
+}
+
 impl ContextMap {
     /// Learns a map from scaled contexts, row-major with `d` columns (a sample of a few ten thousand rows is enough).
     ///
@@ -107,11 +115,18 @@ impl ContextMap {
     /// Refuses a map whose parts do not fit each other or `d` contexts: files can say anything.
     pub fn check(&self, d: usize) -> Result<()> {
         let fits = match self {
-            ContextMap::Strata { edges } => edges.len() == d,
-            ContextMap::Nystrom { centres, whiten, .. } => {
-                d > 0 && centres.len().is_multiple_of(d) && whiten.len() == (centres.len() / d).pow(2)
+            ContextMap::Strata { edges } => {
+                let ascending = |e: &Vec<f64>| e.iter().all(|v| v.is_finite()) && e.windows(2).all(|w| w[0] < w[1]);
+                edges.len() == d && cells(edges) <= MAX_CELLS && edges.iter().all(ascending)
             }
-            _ => true,
+            ContextMap::Nystrom { centres, bandwidth, whiten } => {
+                let m = centres.len() / d.max(1);
+                let finite = centres.iter().chain(whiten).all(|v| v.is_finite());
+                let fits = d > 0 && centres.len() == m * d && m.checked_pow(2) == Some(whiten.len());
+                fits && finite && bandwidth.is_finite() && *bandwidth > 0.0
+            }
+            // products of three contexts would be more than can be counted
+            _ => d < MAX_CONTEXTS,
         };
         if fits { Ok(()) } else { Err(Error::policy(format!("its context map does not fit {d} contexts"))) }
     }
@@ -196,8 +211,7 @@ fn strata(x: &[f64], d: usize, buckets: usize) -> Result<ContextMap> {
         e.dedup();
         edges.push(e);
     }
-    let cells = edges.iter().try_fold(1usize, |p, e| p.checked_mul(e.len() + 1)).unwrap_or(usize::MAX);
-    if cells > MAX_CELLS {
+    if cells(&edges) > MAX_CELLS {
         return Err(Error::recipe(
             "mean.buckets",
             format!("{buckets} buckets of {d} contexts make more than {MAX_CELLS} cells"),

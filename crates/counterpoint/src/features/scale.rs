@@ -3,6 +3,7 @@
 //! x becomes (x - shift) / unit, column by column. A column that does not vary keeps unit 1: it becomes the constant
 //! 0 and says nothing, which is all it can say; [`Scaler::silent`] lists such columns so that a report can.
 
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// How contexts are brought to a common scale.
@@ -48,6 +49,21 @@ impl Scaler {
             out.unit[j] = if varies { unit } else { 1.0 };
         }
         out
+    }
+
+    /// Refuses a scaling that does not fit `d` columns, holds a number that is not finite, or divides by 0.
+    pub fn check(&self, d: usize) -> Result<()> {
+        if self.shift.len() != d || self.unit.len() != d {
+            return Err(Error::policy(format!("the scaling has {} columns for {d} contexts", self.shift.len())));
+        }
+        let usable = |j: &usize| self.shift[*j].is_finite() && self.unit[*j].is_finite() && self.unit[*j] != 0.0;
+        match (0..d).find(|j| !usable(j)) {
+            Some(j) => {
+                let (shift, unit) = (self.shift[j], self.unit[j]);
+                Err(Error::policy(format!("the scaling of context {j} is {shift} and {unit} (unit must not be 0)")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Scales one row in place.

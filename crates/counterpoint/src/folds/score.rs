@@ -9,7 +9,7 @@
 use crate::data::{Block, Log, Span};
 use crate::engine::{Engine, Fold, Placed};
 use crate::error::{Error, Result};
-use crate::policy::Policy;
+use crate::policy::TargetPolicy;
 use crate::rng::{Purpose, hash, stream};
 use rand::Rng;
 use rand_distr::{Distribution, Poisson};
@@ -71,16 +71,8 @@ impl Scored {
 /// assert!(rows[0].log_w.iter().all(|l| l.abs() < 1e-12)); // the policy that logged the data: every weight is 1
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn score(engine: &Engine, log: &Log, policy: &Policy) -> Result<Vec<Scored>> {
-    policy.check()?;
-    let schema = log.schema();
-    if (&schema.contexts, &schema.actions) != (&policy.contexts, &policy.actions) {
-        return Err(Error::policy(format!(
-            "it is for contexts {:?} and actions {:?}, the log has {:?} and {:?}",
-            policy.contexts, policy.actions, schema.contexts, schema.actions
-        ))
-        .hint("name the columns in the order the policy was learned with"));
-    }
+pub fn score(engine: &Engine, log: &Log, policy: &dyn TargetPolicy) -> Result<Vec<Scored>> {
+    policy.check_against(log.schema())?;
     let range: Vec<[f64; 2]> = log.action_summaries().iter().map(|s| [s.min, s.max]).collect();
     let Some(scratch) = log.scratch() else { return score_run(engine, log.blocks(), policy, &range) };
     let mut spill = scratch.open()?;
@@ -100,7 +92,7 @@ pub fn score(engine: &Engine, log: &Log, policy: &Policy) -> Result<Vec<Scored>>
 /// Blocks whose weights are held in memory before they go to a scratch file.
 const SPILLED_RUN: usize = 1024;
 
-fn score_run(engine: &Engine, blocks: &[Block], policy: &Policy, range: &[[f64; 2]]) -> Result<Vec<Scored>> {
+fn score_run(engine: &Engine, blocks: &[Block], policy: &dyn TargetPolicy, range: &[[f64; 2]]) -> Result<Vec<Scored>> {
     let rows = engine.map(blocks, |b| score_block(b, policy, range));
     for b in &rows {
         if let Some(i) = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY) {
@@ -112,27 +104,17 @@ fn score_run(engine: &Engine, blocks: &[Block], policy: &Policy, range: &[[f64; 
     Ok(rows)
 }
 
-fn score_block(b: &Block, policy: &Policy, range: &[[f64; 2]]) -> Scored {
-    let (n, q) = (b.rows(), policy.q());
-    let mut scorer = policy.scorer();
-    let std = policy.std();
-    let (mut x, mut mu) = (vec![0.0; policy.d()], vec![0.0; q]);
+fn score_block(b: &Block, policy: &dyn TargetPolicy, range: &[[f64; 2]]) -> Scored {
+    let mut weights = Vec::with_capacity(b.rows());
+    policy.log_densities(b, &mut weights);
+    weights.iter_mut().zip(&b.log_p).for_each(|(w, log_p)| *w -= log_p);
+    let [low, high] = [0, 1].map(|end| range.iter().map(|r| r[end]).collect::<Vec<f64>>());
+    // a policy that does not know its masses says nothing of overlap beyond the logged range
+    let inside = policy.masses_within(b, &low, &high).unwrap_or_else(|| vec![1.0; b.rows()]);
     let mut out =
         Scored { index: b.index, ids: b.ids.clone(), y: b.y.clone(), omega: b.omega.clone(), ..Scored::default() };
-    let mut weights = Vec::with_capacity(n);
-    for i in 0..n {
-        b.context(i, &mut x);
-        scorer.mean(&x, &mut mu);
-        let mut log_w = -b.log_p[i];
-        let mut inside = 1.0;
-        for c in 0..q {
-            log_w += policy.family.log_density(b.a[c][i], mu[c], std[c]).value;
-            let below = |a: f64| policy.family.cdf(a, mu[c], std[c]).value;
-            inside *= (below(range[c][1]) - below(range[c][0])).clamp(0.0, 1.0);
-        }
-        // an action outside the family's support has density 0
-        weights.push(if log_w.is_nan() && b.a.iter().any(|a| a[i] <= 0.0) { f64::NEG_INFINITY } else { log_w });
-        out.outside += b.omega[i] * (1.0 - inside);
+    for i in 0..b.rows() {
+        out.outside += b.omega[i] * (1.0 - inside[i]);
         out.fingerprint = out.fingerprint.wrapping_add(b.row_hash(i));
     }
     out.log_w = weights.into();

@@ -1,33 +1,131 @@
-//! The policy file: one JSON document that a person can read.
+//! The policy file: one JSON document that a person can read, of one format for every kind of policy.
 //!
-//! It is a header and the [`Policy`] itself. The version is checked before anything else is believed: a file of
-//! another version is refused, never guessed at. Writing goes to a temporary file that is renamed when complete.
+//! It is a header {format, version, kind}, notes for people, and the policy. Format, version and kind are checked before
+//! anything else is believed: a file of another version is refused, never guessed at. Then every part is checked as it is
+//! read: lengths against each other (so no count is larger than the file), numbers for being finite, stds and bandwidths for
+//! being positive, edges for being sorted. Version 1, which knew only parametric policies, is still read. Writing goes to a
+//! temporary file that is renamed when complete.
 
-use super::Policy;
+use super::{Policy, RulePolicy, SavedPolicy, SoftmaxPolicy};
 use crate::data::files::{read_text, write_whole};
 use crate::error::{Error, Result};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 const FORMAT: &str = "counterpoint-policy";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-#[derive(Serialize, Deserialize)]
+/// What is looked at first.
+#[derive(Deserialize)]
 struct Header {
-    format: String,
-    version: u32,
+    format: Option<String>,
+    version: Option<u32>,
+    kind: Option<String>,
+    /// Files of rivals before they had this format.
+    settings: Option<serde_json::Value>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct File {
-    #[serde(flatten)]
-    header: Header,
-    /// For readers: what theta says about the stds.
-    std: Vec<f64>,
-    /// For readers: what the policy rests on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    policy: Policy,
+#[derive(Serialize)]
+struct Written<'a, P> {
+    format: &'static str,
+    version: u32,
+    kind: &'static str,
+    /// For people: what theta says about the stds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    std: Option<Vec<f64>>,
+    /// For people: what the policy rests on.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+    policy: &'a P,
+}
+
+/// The whole file; a field that is not known is an error.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read<P> {
+    #[serde(rename = "format")]
+    _format: String,
+    #[serde(rename = "version")]
+    _version: u32,
+    #[serde(rename = "kind", default)]
+    _kind: Option<String>,
+    #[serde(rename = "std", default)]
+    _std: Option<Vec<f64>>,
+    #[serde(rename = "notes", default)]
+    _notes: Vec<String>,
+    policy: P,
+}
+
+fn bad(e: serde_json::Error) -> Error {
+    let what = e.to_string();
+    // the remedy of a check that failed within stays a remedy
+    let (what, hint) =
+        what.split_once("\nhint: ").unwrap_or((&what, "policy files are written by `learn` and `select`"));
+    Error::policy(format!("it is not a policy file: {what}")).hint(hint.to_string())
+}
+
+fn written<P: Serialize>(kind: &'static str, std: Option<Vec<f64>>, notes: &[String], policy: &P) -> String {
+    let file = Written { format: FORMAT, version: VERSION, kind, std, notes, policy };
+    // a policy is finite numbers and strings: it cannot fail to serialise
+    serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
+}
+
+fn read<P: DeserializeOwned>(text: &str) -> Result<P> {
+    serde_json::from_str::<Read<P>>(text).map(|file| file.policy).map_err(bad)
+}
+
+impl SavedPolicy {
+    /// The policy as a JSON document. Numbers are written so that reading gives the same bits.
+    pub fn to_json(&self) -> String {
+        self.to_json_noting(&[])
+    }
+
+    /// The same with notes for people who open the file, such as that the policy was learned from estimated propensities.
+    pub fn to_json_noting(&self, notes: &[String]) -> String {
+        match self {
+            SavedPolicy::Parametric(policy) => policy.to_json_noting(notes),
+            SavedPolicy::Rule(policy) => written(self.kind(), None, notes, policy),
+            SavedPolicy::Softmax(policy) => written(self.kind(), None, notes, policy),
+        }
+    }
+
+    /// Reads a policy back; unknown formats, versions, kinds and fields, and parts that do not fit, are refused.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let header: Header = serde_json::from_str(text).map_err(bad)?;
+        let (Some(format), Some(version)) = (header.format, header.version) else {
+            let rival = header.settings.is_some_and(|s| s.get("rival").is_some());
+            return Err(match rival {
+                true => Error::policy("it was written by `rival` of an earlier release, whose files had no header")
+                    .hint("write it anew with `rival`"),
+                false => Error::policy("it is not a policy file: it has no format and version")
+                    .hint("policy files are written by `learn`, `select` and `rival`"),
+            });
+        };
+        if format != FORMAT {
+            return Err(Error::policy(format!("its format is {format:?}, expected {FORMAT:?}")));
+        }
+        match (version, header.kind.as_deref()) {
+            (1, None) | (2, Some("parametric")) => read::<Policy>(text).map(SavedPolicy::from),
+            (2, Some("rule")) => read::<RulePolicy>(text).map(SavedPolicy::from),
+            (2, Some("softmax")) => read::<SoftmaxPolicy>(text).map(SavedPolicy::from),
+            (1 | 2, kind) => Err(Error::policy(format!("its kind is {:?}", kind.unwrap_or_default()))
+                .hint("the kinds are parametric, rule and softmax")),
+            _ => Err(Error::policy(format!("it is of version {version}, this program reads versions 1 to {VERSION}"))
+                .hint("use the release of counterpoint that wrote it, or learn it again")),
+        }
+    }
+
+    /// Writes the file whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        write_whole(path.as_ref(), self.to_json().as_bytes())
+    }
+
+    /// Reads a policy file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Self::from_json(&read_text(path)?).map_err(|e| e.at(path.display().to_string()))
+    }
 }
 
 impl Policy {
@@ -38,32 +136,12 @@ impl Policy {
 
     /// The same with notes for people who open the file, such as that the policy was learned from estimated propensities.
     pub fn to_json_noting(&self, notes: &[String]) -> String {
-        let header = Header { format: FORMAT.into(), version: VERSION };
-        let file = File { header, std: self.std(), notes: notes.to_vec(), policy: self.clone() };
-        // a policy is finite numbers and strings: it cannot fail to serialise
-        serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
+        written("parametric", Some(self.std()), notes, self)
     }
 
-    /// Reads a policy back; unknown formats, versions and fields that do not fit are refused.
+    /// Reads a policy of this kind back; see [`SavedPolicy::from_json`].
     pub fn from_json(text: &str) -> Result<Self> {
-        let bad = |e: serde_json::Error| {
-            Error::policy(format!("it is not a policy file: {e}"))
-                .hint("policy files are written by `learn` and `select`")
-        };
-        let header: Header = serde_json::from_str(text).map_err(bad)?;
-        if header.format != FORMAT {
-            return Err(Error::policy(format!("its format is {:?}, expected {FORMAT:?}", header.format)));
-        }
-        if header.version != VERSION {
-            return Err(Error::policy(format!(
-                "it is of version {}, this program reads version {VERSION}",
-                header.version
-            ))
-            .hint("use the release of counterpoint that wrote it, or learn it again"));
-        }
-        let file: File = serde_json::from_str(text).map_err(bad)?;
-        file.policy.check()?;
-        Ok(file.policy)
+        SavedPolicy::from_json(text)?.into_parametric()
     }
 
     /// Writes the file whole or not at all.
@@ -76,9 +154,10 @@ impl Policy {
         write_whole(path.as_ref(), self.to_json_noting(notes).as_bytes())
     }
 
-    /// Reads a policy file.
+    /// Reads a policy file of this kind.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::from_json(&read_text(path)?).map_err(|e| e.at(path.display().to_string()))
+        let policy = SavedPolicy::load(path)?;
+        policy.into_parametric().map_err(|e| e.at(path.display().to_string()))
     }
 }

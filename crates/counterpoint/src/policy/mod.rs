@@ -1,20 +1,37 @@
-//! What could be done: a mean model times a distribution family, with one parameter vector theta.
+//! What could be done: densities of actions given contexts.
 //!
-//! [`Policy`] is the type users keep: concrete, without type parameters, one JSON file on disk. It holds everything a
-//! new row of data needs to be scored: names and scaling of the contexts, the maps, theta.
+//! [`Policy`] is what learning returns: a mean model times a distribution family, with one parameter vector theta. It holds
+//! everything a new row of data needs to be scored: names and scaling of the contexts, the maps, theta. [`RulePolicy`] is
+//! a rule with noise around it, [`SoftmaxPolicy`] a softmax over buckets. [`SavedPolicy`] is any of them, with one file
+//! format; [`TargetPolicy`] is what evaluation, certificates and acting ask of a policy, and what your own implements.
 
+mod buckets;
+mod columns;
 mod family;
 mod file;
 mod mean;
+mod noise;
 mod origin;
+mod rule;
+mod saved;
+mod softmax;
 mod std;
 mod target;
 
+pub use buckets::Buckets;
+pub use columns::Columns;
 pub use family::{Family, HALF_LN_2PI};
 pub use mean::{Clp, Link, Mean};
+pub use noise::{Kernel, Noise};
 pub use origin::Origin;
+pub use rule::{Rule, RulePolicy};
+pub(crate) use rule::{columns, polynomial};
+pub use saved::SavedPolicy;
+pub use softmax::{BucketSoftmax, SoftmaxPolicy, logits, softmax};
 pub use std::Std;
 pub use target::{Law, TargetPolicy};
+
+pub(crate) use columns::all_finite;
 
 use crate::data::{Input, Schema};
 use crate::error::{Error, Result};
@@ -34,6 +51,7 @@ use serde::{Deserialize, Serialize};
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct Policy {
     /// The context columns of the user's file and how they become numbers; empty where they are numbers already. See
     /// [`Policy::encoding`].
@@ -56,6 +74,34 @@ pub struct Policy {
     /// The rows it was learned from, if it was learned: [`certify`](crate::certify()) refuses to judge it on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+}
+
+/// The parts of a policy before they are believed: reading one checks it, whatever it is part of.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    #[serde(default)]
+    inputs: Vec<Input>,
+    contexts: Vec<String>,
+    actions: Vec<String>,
+    scaler: Scaler,
+    family: Family,
+    mean: Mean,
+    std: Std,
+    theta: Vec<f64>,
+    #[serde(default)]
+    origin: Option<Origin>,
+}
+
+impl TryFrom<Unchecked> for Policy {
+    type Error = Error;
+
+    fn try_from(u: Unchecked) -> Result<Self> {
+        let Unchecked { inputs, contexts, actions, scaler, family, mean, std, theta, origin } = u;
+        let policy = Policy { inputs, contexts, actions, scaler, family, mean, std, theta, origin };
+        policy.check()?;
+        Ok(policy)
+    }
 }
 
 impl Policy {
@@ -166,54 +212,60 @@ impl Policy {
         }
     }
 
+    /// The columns it is for, and the rows it was learned from.
+    pub fn columns(&self) -> Columns {
+        Columns {
+            inputs: self.inputs.clone(),
+            contexts: self.contexts.clone(),
+            actions: self.actions.clone(),
+            origin: self.origin.clone(),
+        }
+    }
+
     /// Refuses a policy whose parts do not fit together or hold a number that is not finite.
     pub fn check(&self) -> Result<()> {
-        let expected = self.mean_parameters() + self.std.parameters();
-        if self.q() == 0 {
-            return Err(Error::policy("it has no action column"));
-        }
-        Input::check(&self.inputs)?;
-        if !self.inputs.is_empty() && Input::expand(&self.inputs) != self.contexts {
-            return Err(Error::policy("its inputs and its contexts do not name the same columns"));
-        }
-        if self.scaler.shift.len() != self.d() || self.scaler.unit.len() != self.d() {
-            return Err(Error::policy(format!(
-                "the scaling has {} columns for {} contexts",
-                self.scaler.shift.len(),
-                self.d()
-            )));
-        }
-        if self.theta.len() != expected {
-            return Err(Error::policy(format!("theta has {} entries, the model needs {expected}", self.theta.len())));
-        }
+        self.columns().check()?;
+        self.scaler.check(self.d())?;
         self.mean.map().check(self.d())?;
         if let Mean::Clp(clp) = &self.mean {
             clp.actions.check(self.q())?;
+            if !(clp.temperature.is_finite() && clp.temperature > 0.0) {
+                return Err(Error::policy(format!("its temperature is {} (must be > 0)", clp.temperature)));
+            }
         }
-        let (Std::Learned { floor: stds } | Std::Fixed { value: stds }) = &self.std;
-        if stds.len() != self.q() {
-            return Err(Error::policy(format!("it has {} stds for {} action columns", stds.len(), self.q())));
-        }
-        if let Some(i) = self.theta.iter().position(|t| !t.is_finite()) {
-            return Err(Error::policy(format!("theta[{i}] is {}", self.theta[i])));
-        }
-        let std = self.std();
-        if let Some(c) = std.iter().position(|s| !(s.is_finite() && *s > 0.0)) {
-            return Err(Error::policy(format!("the std of action {:?} is {} (must be > 0)", self.actions[c], std[c])));
-        }
+        self.check_parameters()?;
         if let (Mean::Clp(clp), Family::LogNormal) = (&self.mean, self.family)
             && let Some(a) = clp.actions.anchors.iter().find(|a| **a <= 0.0)
         {
             return Err(Error::policy(format!("anchor {a} is not positive, as the log-normal family needs"))
                 .hint("use family = \"normal\""));
         }
-        if let Some(j) = self.scaler.unit.iter().position(|u| !(u.is_finite() && *u != 0.0)) {
-            return Err(Error::policy(format!(
-                "the unit of context {:?} is {}",
-                self.contexts[j], self.scaler.unit[j]
-            )));
-        }
         Ok(())
+    }
+
+    /// theta and the stds: as many as the model needs, finite, and stds above 0.
+    fn check_parameters(&self) -> Result<()> {
+        let (Std::Learned { floor: stds } | Std::Fixed { value: stds }) = &self.std;
+        if stds.len() != self.q() {
+            return Err(Error::policy(format!("it has {} stds for {} action columns", stds.len(), self.q())));
+        }
+        if let Some(s) = stds.iter().find(|s| !(s.is_finite() && **s >= 0.0)) {
+            return Err(Error::policy(format!("a std or its floor is {s}")));
+        }
+        let features = self.mean.map().dim(self.d()).checked_mul(self.mean.columns(self.q()));
+        let expected = features.and_then(|f| f.checked_add(self.std.parameters()));
+        if expected != Some(self.theta.len()) {
+            let needs = expected.map_or("more than can be counted".into(), |e| e.to_string());
+            return Err(Error::policy(format!("theta has {} entries, the model needs {needs}", self.theta.len())));
+        }
+        all_finite("theta", &self.theta)?;
+        let std = self.std();
+        match std.iter().position(|s| !(s.is_finite() && *s > 0.0)) {
+            Some(c) => {
+                Err(Error::policy(format!("the std of action {:?} is {} (must be > 0)", self.actions[c], std[c])))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which rows a policy was learned from, so that it is not judged on them.
 
 use crate::data::Log;
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BinaryHeap;
 
@@ -12,6 +13,7 @@ const KEPT: usize = 64;
 /// A hash depends on a row's number and on every number in it. The smallest hashes of a set of rows are a fair sample of it,
 /// so rows that were learned from are recognised among others without being kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Origin {
     /// Number of rows.
     pub rows: usize,
@@ -36,6 +38,13 @@ impl Origin {
         }
         let hashes = smallest.into_sorted_vec().iter().map(|h| format!("{h:016x}")).collect();
         Origin { rows: log.rows(), hashes }
+    }
+
+    /// Refuses an origin that [`of`](Self::of) could not have made: files can say anything.
+    pub(super) fn check(&self) -> Result<()> {
+        let hexadecimal = |h: &String| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit());
+        let whole = self.hashes.len() <= KEPT && self.hashes.len() <= self.rows && self.hashes.iter().all(hexadecimal);
+        if whole { Ok(()) } else { Err(Error::policy("what it says of the rows it was learned from is damaged")) }
     }
 
     /// How many of the kept rows are among those with these hashes, which must be sorted.

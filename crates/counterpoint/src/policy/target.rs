@@ -45,6 +45,12 @@ pub trait TargetPolicy: Send + Sync {
     /// An action for one row of contexts. Asked only where [`can_sample`](Self::can_sample).
     fn sample(&self, x: &[f64], rng: &mut dyn Rng) -> Vec<f64>;
 
+    /// Draws for one context, what they share computed once. Draws are those of [`sample`](Self::sample).
+    fn sampler<'a>(&'a self, x: &[f64]) -> Box<dyn Fn(&mut dyn Rng) -> Vec<f64> + 'a> {
+        let x = x.to_vec();
+        Box::new(move |rng| self.sample(&x, rng))
+    }
+
     /// Whether [`sample`](Self::sample) draws from the density. Densities that stand in a column of the log cannot be drawn from.
     fn can_sample(&self) -> bool {
         true
@@ -82,8 +88,13 @@ pub trait TargetPolicy: Send + Sync {
             .collect()
     }
 
-    /// The law of the action given x where it is a product of members of a [`Family`]: expectations of a loss model are exact then.
+    /// The law of the action given x where it has a closed form: expectations of a loss model are exact then.
     fn law(&self, _x: &[f64]) -> Option<Law> {
+        None
+    }
+
+    /// The policy itself where it is a mean model times a family: it is then evaluated by the kernel that learning uses.
+    fn parametric(&self) -> Option<&Policy> {
         None
     }
 
@@ -105,27 +116,54 @@ pub trait TargetPolicy: Send + Sync {
     }
 }
 
-/// The law of an action: independent components of one family.
+/// The law of an action given its context.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Law {
-    /// The family.
-    pub family: Family,
-    /// The mean of each component.
-    pub mean: Vec<f64>,
-    /// The standard deviation of each component.
-    pub std: Vec<f64>,
+pub enum Law {
+    /// Independent components of one family.
+    Family {
+        /// The family.
+        family: Family,
+        /// The mean of each component.
+        mean: Vec<f64>,
+        /// The standard deviation of each component.
+        std: Vec<f64>,
+    },
+    /// One action, evenly spread between neighbouring edges.
+    Steps {
+        /// Ascending edges.
+        edges: Vec<f64>,
+        /// The probability between each edge and the next; they add up to 1.
+        masses: Vec<f64>,
+    },
 }
 
 impl Law {
-    /// ln of the density at an action.
-    pub fn log_density(&self, a: &[f64]) -> f64 {
-        (0..a.len()).map(|c| self.family.log_density(a[c], self.mean[c], self.std[c]).value).sum()
-    }
-
     /// The probability of [low, high] in every component.
     pub fn mass_within(&self, low: &[f64], high: &[f64]) -> f64 {
-        let below = |a: f64, c: usize| self.family.cdf(a, self.mean[c], self.std[c]).value;
-        (0..self.mean.len()).map(|c| (below(high[c], c) - below(low[c], c)).clamp(0.0, 1.0)).product()
+        match self {
+            Law::Family { family, mean, std } => {
+                let below = |a: f64, c: usize| family.cdf(a, mean[c], std[c]).value;
+                (0..mean.len()).map(|c| (below(high[c], c) - below(low[c], c)).clamp(0.0, 1.0)).product()
+            }
+            Law::Steps { edges, masses } => {
+                let share = |e: &[f64]| (high[0].min(e[1]) - low[0].max(e[0])).max(0.0) / (e[1] - e[0]);
+                edges.windows(2).zip(masses).map(|(e, p)| p * share(e)).sum()
+            }
+        }
+    }
+
+    /// E exp(-alpha/2 (a - z)^2) of a law with [`Steps`](Law::Steps), the bell integrated over each step; of a
+    /// [`Family`](Law::Family) nothing, the family knows its own.
+    ///
+    /// ```text
+    /// sum over steps of p sqrt(2 pi / alpha) (Phi(sqrt(alpha) (e' - z)) - Phi(sqrt(alpha) (e - z))) / (e' - e)
+    /// ```
+    pub fn kernel_mean(&self, z: f64, alpha: f64) -> Option<f64> {
+        let Law::Steps { edges, masses } = self else { return None };
+        let below = |e: f64| Family::Normal.cdf(alpha.sqrt() * (e - z), 0.0, 1.0).value;
+        let area = (std::f64::consts::TAU / alpha).sqrt();
+        let term = |e: &[f64]| area * (below(e[1]) - below(e[0])) / (e[1] - e[0]);
+        Some(edges.windows(2).zip(masses).map(|(e, p)| p * term(e)).sum())
     }
 }
 
@@ -165,18 +203,22 @@ impl TargetPolicy for Policy {
 
     fn masses_within(&self, block: &Block, low: &[f64], high: &[f64]) -> Option<Vec<f64>> {
         let mut scorer = self.scorer();
-        let mut law = Law { family: self.family, mean: vec![0.0; self.q()], std: self.std() };
-        let mut x = vec![0.0; block.x.len()];
+        let (mut x, mut mean, std) = (vec![0.0; block.x.len()], vec![0.0; self.q()], self.std());
         let mass = |i| {
             block.context(i, &mut x);
-            scorer.mean(&x, &mut law.mean);
-            law.mass_within(low, high)
+            scorer.mean(&x, &mut mean);
+            let below = |a: f64, c: usize| self.family.cdf(a, mean[c], std[c]).value;
+            (0..mean.len()).map(|c| (below(high[c], c) - below(low[c], c)).clamp(0.0, 1.0)).product()
         };
         Some((0..block.rows()).map(mass).collect())
     }
 
     fn law(&self, x: &[f64]) -> Option<Law> {
-        Some(Law { family: self.family, mean: self.mean(x), std: self.std() })
+        Some(Law::Family { family: self.family, mean: self.mean(x), std: self.std() })
+    }
+
+    fn parametric(&self) -> Option<&Policy> {
+        Some(self)
     }
 
     fn check_against(&self, schema: &Schema) -> Result<()> {
@@ -205,7 +247,13 @@ mod tests {
         let x: Vec<f64> = (0..50).map(|i| f64::from(i) / 50.0).collect();
         let a: Vec<f64> = (0..50).map(|i| 0.1 + f64::from(i * 7 % 50) / 20.0).collect();
         let y = a.clone();
-        Log::builder().context("x", x).action("a", a).cost("y", y).propensity("p", vec![0.4; 50]).build().expect("a log")
+        Log::builder()
+            .context("x", x)
+            .action("a", a)
+            .cost("y", y)
+            .propensity("p", vec![0.4; 50])
+            .build()
+            .expect("a log")
     }
 
     /// The policy behind its trait, with every default in place.
@@ -234,8 +282,6 @@ mod tests {
             let row_by_row = |i: usize| policy.mass_within(&[block.x[0][i]], &[0.4], &[2.0]).expect("a mass");
             assert!((0..50).all(|i| masses[i] == row_by_row(i)) && masses[0] > 0.5 && masses[0] < 1.0);
             assert!(Bare(policy.clone()).masses_within(block, &[0.4], &[2.0]).is_none());
-            let law = policy.law(&[0.3]).expect("a law");
-            assert_eq!(law.log_density(&[1.0]), policy.log_density(&[0.3], &[1.0]));
         }
     }
 
@@ -248,6 +294,20 @@ mod tests {
             assert_eq!(Bare(policy.clone()).draw(&[0.3], 5, row), own);
         }
         assert_ne!(policy.draw(&[0.3], 5, 0), policy.draw(&[0.3], 6, 0));
+    }
+
+    /// One step on [0, 2]: half of it lies in [1, 3], and the mean of the kernel is its integral over the step, halved.
+    #[test]
+    fn figures_of_steps_by_hand() {
+        let law = Law::Steps { edges: vec![0.0, 2.0, 3.0], masses: vec![0.4, 0.6] };
+        assert!((law.mass_within(&[1.0], &[2.5]) - (0.2 + 0.3)).abs() < 1e-15);
+        let n = 20_000;
+        let kernel = |a: f64| (-0.5 * 1.7 * (a - 0.8) * (a - 0.8)).exp();
+        let mean = |lo: f64, hi: f64| {
+            (0..n).map(|i| kernel(lo + (hi - lo) * (f64::from(i) + 0.5) / f64::from(n))).sum::<f64>() / f64::from(n)
+        };
+        let found = law.kernel_mean(0.8, 1.7).expect("steps");
+        assert!((found - 0.4 * mean(0.0, 2.0) - 0.6 * mean(2.0, 3.0)).abs() < 1e-9, "{found}");
     }
 
     #[test]

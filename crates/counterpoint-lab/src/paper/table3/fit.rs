@@ -3,7 +3,8 @@
 use super::{Record, SEED};
 use crate::paper::sets::{Set, ask_rows};
 use crate::paper::{Ask, Truth};
-use crate::rivals::{Figures, Rival, RivalPolicy, judgeable};
+use crate::rivals::{Figures, Rival, figures, judgeable};
+use counterpoint::policy::SavedPolicy;
 use counterpoint::{Engine, Error, Log, Policy, Recipe, Result, learn};
 use std::ops::ControlFlow;
 
@@ -16,7 +17,7 @@ pub(super) enum Job {
 /// What came of it.
 enum Fitted<'a> {
     /// A rival's policy as it is judged.
-    Rival(&'a Rival, RivalPolicy),
+    Rival(&'a Rival, SavedPolicy),
     Clp(Policy),
 }
 
@@ -65,7 +66,7 @@ impl Job {
 impl Fitted<'_> {
     fn ask(&self, rows: &Log) -> Result<Figures> {
         let f = match self {
-            Fitted::Rival(_, policy) => policy.estimate(&Engine::single(), rows)?,
+            Fitted::Rival(_, policy) => figures(&Engine::single(), policy, rows)?,
             Fitted::Clp(policy) => ask_rows(policy, rows)?,
         };
         // without weights the ratios are 0/0, which no file could hold

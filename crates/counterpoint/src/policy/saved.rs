@@ -1,0 +1,153 @@
+//! Any policy that has a file: learned, a rule with noise, a softmax over buckets.
+
+use super::{Columns, Law, Origin, Policy, RulePolicy, SoftmaxPolicy, TargetPolicy};
+use crate::data::{Block, Input, Schema};
+use crate::error::{Error, Result};
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+/// A policy of any kind that has a file; evaluation, certificates and acting take it whatever its kind.
+///
+/// ```
+/// use counterpoint::policy::{SavedPolicy, TargetPolicy};
+/// use counterpoint::{Family, Policy};
+/// let policy = Policy::constant(Family::Normal, &["x"], &["a"], &[1.0], &[0.5])?;
+/// let saved = SavedPolicy::from(policy.clone());
+/// let again = SavedPolicy::from_json(&saved.to_json())?; // checked before it is believed
+/// assert_eq!(again, saved);
+/// assert_eq!(again.log_density(&[0.0], &[1.2]), policy.log_density(&[0.0], &[1.2]));
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "policy", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum SavedPolicy {
+    /// A mean model times a family.
+    Parametric(Policy),
+    /// A rule with or without noise.
+    Rule(RulePolicy),
+    /// A softmax over buckets, uniform within a bucket.
+    Softmax(SoftmaxPolicy),
+}
+
+impl From<Policy> for SavedPolicy {
+    fn from(policy: Policy) -> Self {
+        SavedPolicy::Parametric(policy)
+    }
+}
+
+impl From<RulePolicy> for SavedPolicy {
+    fn from(policy: RulePolicy) -> Self {
+        SavedPolicy::Rule(policy)
+    }
+}
+
+impl From<SoftmaxPolicy> for SavedPolicy {
+    fn from(policy: SoftmaxPolicy) -> Self {
+        SavedPolicy::Softmax(policy)
+    }
+}
+
+impl SavedPolicy {
+    /// The kind, as the file names it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            SavedPolicy::Parametric(_) => "parametric",
+            SavedPolicy::Rule(_) => "rule",
+            SavedPolicy::Softmax(_) => "softmax",
+        }
+    }
+
+    /// The columns it is for, and the rows it was learned from.
+    pub fn columns(&self) -> Columns {
+        match self {
+            SavedPolicy::Parametric(policy) => policy.columns(),
+            SavedPolicy::Rule(policy) => policy.columns.clone(),
+            SavedPolicy::Softmax(policy) => policy.columns.clone(),
+        }
+    }
+
+    /// The columns a row of new data must have, and how they become contexts.
+    pub fn encoding(&self) -> Vec<Input> {
+        self.columns().encoding()
+    }
+
+    /// Refuses parts that do not fit each other, and numbers that are not finite.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            SavedPolicy::Parametric(policy) => policy.check(),
+            SavedPolicy::Rule(policy) => policy.check(),
+            SavedPolicy::Softmax(policy) => policy.check(),
+        }
+    }
+
+    /// The mean model times a family that some questions need, such as a logging policy; other kinds are refused in words.
+    pub fn into_parametric(self) -> Result<Policy> {
+        match self {
+            SavedPolicy::Parametric(policy) => Ok(policy),
+            other => Err(Error::policy(format!(
+                "it is of kind {:?}; a policy of kind \"parametric\" is needed here",
+                other.kind()
+            ))
+            .hint("such policies are written by `learn` and `select`")),
+        }
+    }
+
+    fn inner(&self) -> &dyn TargetPolicy {
+        match self {
+            SavedPolicy::Parametric(policy) => policy,
+            SavedPolicy::Rule(policy) => policy,
+            SavedPolicy::Softmax(policy) => policy,
+        }
+    }
+}
+
+impl TargetPolicy for SavedPolicy {
+    fn log_density(&self, x: &[f64], a: &[f64]) -> f64 {
+        self.inner().log_density(x, a)
+    }
+
+    fn sample(&self, x: &[f64], rng: &mut dyn Rng) -> Vec<f64> {
+        self.inner().sample(x, rng)
+    }
+
+    fn sampler<'a>(&'a self, x: &[f64]) -> Box<dyn Fn(&mut dyn Rng) -> Vec<f64> + 'a> {
+        self.inner().sampler(x)
+    }
+
+    fn can_sample(&self) -> bool {
+        self.inner().can_sample()
+    }
+
+    fn log_densities(&self, block: &Block, out: &mut Vec<f64>) {
+        self.inner().log_densities(block, out);
+    }
+
+    fn mean(&self, x: &[f64]) -> Option<Vec<f64>> {
+        self.inner().mean(x)
+    }
+
+    fn mass_within(&self, x: &[f64], low: &[f64], high: &[f64]) -> Option<f64> {
+        self.inner().mass_within(x, low, high)
+    }
+
+    fn masses_within(&self, block: &Block, low: &[f64], high: &[f64]) -> Option<Vec<f64>> {
+        self.inner().masses_within(block, low, high)
+    }
+
+    fn law(&self, x: &[f64]) -> Option<Law> {
+        self.inner().law(x)
+    }
+
+    fn parametric(&self) -> Option<&Policy> {
+        self.inner().parametric()
+    }
+
+    fn check_against(&self, schema: &Schema) -> Result<()> {
+        self.inner().check_against(schema)
+    }
+
+    fn origin(&self) -> Option<&Origin> {
+        self.inner().origin()
+    }
+}
