@@ -1,7 +1,6 @@
 //! The library against numbers computed elsewhere: numpy and autograd on the paper's equations, mpmath for the extremes.
 //!
-//! The files live beside the repository, in `../shared/golden` (or where COUNTERPOINT_SHARED points); without them these
-//! tests say so and pass. Conventions differ, and `support/bridge.rs` carries parameters over and gradients back: theta there
+//! The files and the program that made them are in `tests/golden`. Conventions differ, and `support/bridge.rs` carries parameters over and gradients back: theta there
 //! ends in sigma, ours in ln sigma; psi_X there has no constant column and holds both x_i x_j and x_j x_i.
 
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -173,7 +172,7 @@ fn golden_model(file: &Value) -> LossModel {
 
 #[test]
 fn the_nystrom_map() {
-    let Some(file) = load("golden_d2.json") else { return };
+    let file = load("golden_d2.json");
     let map = golden_model(&file).actions;
     let rows = |v: &Value| v.as_array().unwrap().iter().flat_map(nums).collect::<Vec<f64>>();
     all_close(&map.whiten, &rows(&file["nystrom"]["K_ZZ_inv_sqrt"]), 1e-12, "K^(-1/2)");
@@ -184,7 +183,7 @@ fn the_nystrom_map() {
 
 #[test]
 fn the_direct_method() {
-    let Some(file) = load("golden_d2.json") else { return };
+    let file = load("golden_d2.json");
     let (log, dm, want) = (log(&file), &file["direct_method"], golden_model(&file));
     // Contexts in a unit so small that the ridge, in that unit, presses the constant's coefficients to nothing.
     let unit = 2f64.powi(-30);
@@ -212,7 +211,7 @@ fn the_direct_method() {
 
 #[test]
 fn the_exact_doubly_robust_value() {
-    let Some(file) = load("golden_d2.json") else { return };
+    let file = load("golden_d2.json");
     let (log, dr) = (log(&file), &file["doubly_robust_linear_normal"]);
     let b = Bridge::new("linear_normal", &file["policies"]["linear_normal"], &file);
     let model = golden_model(&file);
@@ -237,7 +236,7 @@ fn the_exact_doubly_robust_value() {
 
 #[test]
 fn tables_of_single_functions() {
-    let Some(file) = load("tables.json") else { return };
+    let file = load("tables.json");
     for row in file["soft_clip"].as_array().unwrap() {
         let m = num(&row["M"]);
         close(soft_cap_alpha(m), num(&row["alpha"]), 1e-14, "alpha");
@@ -293,7 +292,7 @@ fn log_with_weights(log_w: &[f64], y: &[f64], std: f64) -> (Log, Policy) {
 
 #[test]
 fn five_rows_by_hand() {
-    let Some(file) = load("tables.json") else { return };
+    let file = load("tables.json");
     let (tiny, [w, y]) = (&file["tiny"], ["w", "y"].map(|k| nums(&file["tiny"][k])));
     let log_w: Vec<f64> = w.iter().map(|w| w.ln()).collect();
     let (log, policy) = log_with_weights(&log_w, &y, 1.0);
@@ -321,7 +320,7 @@ fn five_rows_by_hand() {
 
 #[test]
 fn extreme_arguments_stay_right() {
-    let Some(file) = load("stress.json") else { return };
+    let file = load("stress.json");
     let rows = |k: &str| file[k].as_array().unwrap().clone();
     for row in rows("softargmin") {
         let [eta, z] = ["eta", "anchors"].map(|k| nums(&row[k]));
@@ -351,7 +350,7 @@ fn extreme_arguments_stay_right() {
 
 #[test]
 fn self_normalised_estimates_survive_weights_that_overflow() {
-    let Some(file) = load("stress.json") else { return };
+    let file = load("stress.json");
     let huge = &file["snips_huge_logw"];
     let [log_w, y] = ["log_w", "y"].map(|k| nums(&huge[k]));
     let check = |s: &Sums, what: &str| {

@@ -1,6 +1,6 @@
 //! The golden files and the bridge between their conventions and ours.
 
-#![allow(missing_docs, unreachable_pub, clippy::print_stderr)]
+#![allow(missing_docs, unreachable_pub)]
 
 use super::support::Columns;
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
@@ -8,17 +8,10 @@ use counterpoint::policy::{Clp, Link, Mean, Std};
 use counterpoint::{Family, Log, Policy};
 use serde_json::Value;
 
-pub fn load(file: &str) -> Option<Value> {
-    let beside = || format!("{}/../../../shared", env!("CARGO_MANIFEST_DIR"));
-    let shared = std::env::var("COUNTERPOINT_SHARED").unwrap_or_else(|_| beside());
-    let path = [format!("{shared}/golden/{file}"), format!("{shared}/{file}")]
-        .into_iter()
-        .find(|p| std::fs::exists(p).unwrap_or(false));
-    let Some(path) = path else {
-        eprintln!("skipped: {shared}/golden/{file} is not there");
-        return None;
-    };
-    Some(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+pub fn load(file: &str) -> Value {
+    let path = format!("{}/tests/golden/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    serde_json::from_str(&text).unwrap()
 }
 
 pub fn num(v: &Value) -> f64 {
@@ -119,7 +112,7 @@ pub fn log(file: &Value) -> Log {
 
 /// Runs over the ten policies of the file.
 pub fn each_policy(check: impl Fn(&Bridge, &Log, &Value)) {
-    let Some(file) = load("golden_d2.json") else { return };
+    let file = load("golden_d2.json");
     let log = log(&file);
     for (name, golden) in entries(&file["policies"]) {
         check(&Bridge::new(name, golden, &file), &log, &file);
