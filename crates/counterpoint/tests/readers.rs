@@ -3,8 +3,9 @@
 #![cfg(feature = "readers")]
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use arrow::array::*;
-use arrow::datatypes::{DataType, Field, Int32Type};
+use arrow_array::types::Int32Type;
+use arrow_array::*;
+use arrow_schema::{DataType, Field};
 use counterpoint::data::{Column, Outcome, ReadOptions, Roles, Table, columns, read_log};
 use counterpoint::{ErrorKind, Log, Result};
 use proptest::prelude::*;

@@ -10,8 +10,9 @@ use super::read::find::Kind;
 use super::read::{ReadOptions, Roles};
 use super::split::Part;
 use crate::error::{Error, Result, nearest};
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema as ArrowSchema};
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -182,20 +183,16 @@ impl Table {
                     writer.close().map_err(|e| failed(&e))?;
                 }
                 Kind::Csv => {
-                    let mut writer = arrow::csv::Writer::new(&mut file);
-                    batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
+                    self.write_csv(&mut file).map_err(|e| failed(&e))?;
                 }
                 Kind::CsvGz => {
                     let mut packed = flate2::write::GzEncoder::new(&mut file, flate2::Compression::default());
-                    {
-                        let mut writer = arrow::csv::Writer::new(&mut packed);
-                        batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
-                    }
+                    self.write_csv(&mut packed).map_err(|e| failed(&e))?;
                     packed.finish().map_err(|e| Error::io(path, e))?;
                 }
                 Kind::Arrow => {
                     let mut writer =
-                        arrow::ipc::writer::FileWriter::try_new_buffered(&mut file, &schema).map_err(|e| failed(&e))?;
+                        arrow_ipc::writer::FileWriter::try_new_buffered(&mut file, &schema).map_err(|e| failed(&e))?;
                     batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
                     writer.finish().map_err(|e| failed(&e))?;
                 }
@@ -203,6 +200,29 @@ impl Table {
             let regular = file.metadata().is_ok_and(|m| m.is_file());
             file.flush().and_then(|()| if regular { file.sync_all() } else { Ok(()) }).map_err(|e| Error::io(path, e))
         })
+    }
+}
+
+impl Table {
+    /// A header and the rows; numbers with as many digits as it takes to read them back, whole ones with a point.
+    fn write_csv(&self, to: impl Write) -> csv::Result<()> {
+        let mut writer = csv::Writer::from_writer(to);
+        writer.write_record(self.columns.iter().map(|(name, _)| name))?;
+        let mut cell = String::new();
+        for i in 0..self.rows() {
+            for (_, column) in &self.columns {
+                cell.clear();
+                match column {
+                    Column::Numbers(v) => write!(cell, "{:?}", v[i]),
+                    Column::Integers(v) => write!(cell, "{}", v[i]),
+                    Column::Words(v) => write!(cell, "{}", v[i]),
+                }
+                .map_err(std::io::Error::other)?;
+                writer.write_field(&cell)?;
+            }
+            writer.write_record(None::<&[u8]>)?;
+        }
+        Ok(writer.flush()?)
     }
 }
 

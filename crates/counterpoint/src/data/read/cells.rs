@@ -4,11 +4,14 @@
 //! reported, what stood there. So that a bad row costs nothing while the others are read.
 
 use super::super::check::Reason;
+use super::cast;
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::buffer::ScalarBuffer;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Float64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
+use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::DataType;
+use std::sync::Arc;
 
 /// The numbers of a column; what is missing or does not spell a number is NaN.
 pub(super) fn numbers(array: &ArrayRef) -> Result<ScalarBuffer<f64>> {
@@ -31,17 +34,12 @@ pub(super) fn numbers(array: &ArrayRef) -> Result<ScalarBuffer<f64>> {
             };
             Ok((0..values.len()).map(number).collect::<Vec<_>>().into())
         }
-        DataType::Decimal256(..) => {
-            let values = array.as_primitive::<Decimal256Type>();
-            let number = |i: usize| match values.is_null(i) {
-                true => f64::NAN,
-                false => spells(&values.value_as_string(i)).unwrap_or(f64::NAN),
-            };
-            Ok((0..values.len()).map(number).collect::<Vec<_>>().into())
+        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal256(..) => {
+            let written = cast::decimals(&array).ok_or_else(|| no_number(&array))?;
+            Ok(written.iter().map(|w| w.and_then(spells).unwrap_or(f64::NAN)).collect::<Vec<_>>().into())
         }
         _ => {
-            let floats = cast(&array, &DataType::Float64).map_err(|e| Error::data(e.to_string()))?;
-            let floats = floats.as_primitive::<Float64Type>();
+            let floats = cast::floats(&array).ok_or_else(|| no_number(&array))?;
             match floats.null_count() {
                 0 => Ok(floats.values().clone()),
                 _ => Ok(floats.iter().map(|v| v.unwrap_or(f64::NAN)).collect::<Vec<_>>().into()),
@@ -50,20 +48,14 @@ pub(super) fn numbers(array: &ArrayRef) -> Result<ScalarBuffer<f64>> {
     }
 }
 
+fn no_number(array: &ArrayRef) -> Error {
+    Error::data(format!("it holds {}, which are not numbers", array.data_type()))
+}
+
 /// The words of a column; whole numbers are written without a point, whatever their type.
 pub(super) fn words(array: &ArrayRef) -> Result<StringArray> {
     let array = plain(array)?;
-    match array.data_type() {
-        DataType::Utf8 => Ok(array.as_string::<i32>().clone()),
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
-            let floats = cast(&array, &DataType::Float64).map_err(|e| Error::data(e.to_string()))?;
-            Ok(floats.as_primitive::<Float64Type>().iter().map(|v| v.map(|v| v.to_string())).collect())
-        }
-        _ => {
-            let words = cast(&array, &DataType::Utf8).map_err(|e| Error::data(e.to_string()))?;
-            Ok(words.as_string::<i32>().clone())
-        }
-    }
+    cast::written(&array).ok_or_else(|| no_number(&array))
 }
 
 /// Whether a column of this type holds words rather than numbers.
@@ -123,26 +115,22 @@ pub(super) fn misspelt(array: &ArrayRef, numbers: &[f64]) -> Option<(usize, Reas
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let refuse =
         |what: &str, hint: &str| Err(Error::data(format!("it holds {what}, which are not numbers")).hint(hint));
-    let to = match array.data_type() {
+    match array.data_type() {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) => {
-            return refuse(
-                "dates or times",
-                "write a number in its place, such as the hour of the day or days since a start",
-            );
+            let hint = "write a number in its place, such as the hour of the day or days since a start";
+            refuse("dates or times", hint)
         }
-        DataType::Duration(_) | DataType::Interval(_) => {
-            return refuse("durations", "write them as a number, such as seconds");
-        }
+        DataType::Duration(_) | DataType::Interval(_) => refuse("durations", "write them as a number, such as seconds"),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            return refuse("bytes", "write the column as numbers or as text");
+            refuse("bytes", "write the column as numbers or as text")
         }
         kind if kind.is_nested() && !matches!(kind, DataType::Dictionary(..)) => {
-            return refuse("lists or records", "write each of their entries as a column of its own");
+            refuse("lists or records", "write each of their entries as a column of its own")
         }
-        DataType::Dictionary(_, values) if is_words(values) => DataType::Utf8,
-        DataType::Dictionary(_, values) => return plain(&cast(array, values).map_err(|e| Error::data(e.to_string()))?),
-        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
-        _ => return Ok(array.clone()),
-    };
-    cast(array, &to).map_err(|e| Error::data(e.to_string()))
+        DataType::Dictionary(..) => plain(&cast::unpacked(array)?),
+        DataType::LargeUtf8 | DataType::Utf8View => {
+            Ok(cast::text(array).map_or_else(|| array.clone(), |words| Arc::new(words)))
+        }
+        _ => Ok(array.clone()),
+    }
 }

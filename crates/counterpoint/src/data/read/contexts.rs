@@ -8,9 +8,7 @@ use super::super::table::Column;
 use super::open::{Batch, Batches, Pieces};
 use super::{Decoded, cells, decode, find::find, spread, unique};
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow_array::{Array, ArrayRef};
 use std::path::Path;
 
 /// Some rows of contexts, as a policy wants them.
@@ -163,9 +161,7 @@ fn ids(array: &ArrayRef, keep: &[usize], before: usize) -> Result<Column> {
             .at(format!("row {}", before + i + 1))
             .hint("give every row an id"));
     }
-    if array.data_type().is_integer() && array.data_type() != &DataType::UInt64 {
-        let whole = cast(array, &DataType::Int64).map_err(|e| Error::data(e.to_string()))?;
-        let whole = whole.as_primitive::<Int64Type>();
+    if let Some(whole) = super::cast::integers(array) {
         return Ok(Column::Integers(keep.iter().map(|&i| whole.value(i)).collect()));
     }
     let words = cells::words(array)?;

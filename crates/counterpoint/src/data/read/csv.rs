@@ -3,7 +3,8 @@
 
 use super::open::{Batch, columns_hint, wanted};
 use crate::error::{Error, Result};
-use arrow::array::{ArrayRef, StringBuilder};
+use arrow_array::ArrayRef;
+use arrow_array::builder::StringBuilder;
 use std::io::Read;
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@
 //! policy, and hands them on instead of keeping them. Order is that of the files' paths, and rows are numbered within
 //! their file in every message.
 
+mod cast;
 mod cells;
 mod contexts;
 mod csv;
@@ -22,8 +23,8 @@ use super::rows::{Layout, Rows};
 use super::scratch::Scratch;
 use super::table::{Column, Table};
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, StringArray};
-use arrow::buffer::ScalarBuffer;
+use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_buffer::ScalarBuffer;
 use find::find;
 use open::{Batch, Pieces};
 use std::path::Path;

@@ -5,7 +5,7 @@ use super::cells::spells;
 use super::csv;
 use super::find::{Kind, Piece};
 use crate::error::{Error, Result, nearest};
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
@@ -148,7 +148,7 @@ fn open(piece: &Piece) -> Result<Opened> {
         }
         Kind::Arrow => {
             let reader = guarded(|| {
-                arrow::ipc::reader::FileReader::try_new(BufReader::new(file), None).map_err(|e| {
+                arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None).map_err(|e| {
                     broken(e).hint("is the file complete? A stream of Arrow messages must be written as an Arrow file")
                 })
             })?;
@@ -187,7 +187,7 @@ impl Opened {
                 sorted.sort_unstable();
                 let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
                 let reader = guarded(|| {
-                    arrow::ipc::reader::FileReader::try_new(BufReader::new(file), Some(sorted)).map_err(broken)
+                    arrow_ipc::reader::FileReader::try_new(BufReader::new(file), Some(sorted)).map_err(broken)
                 })?;
                 Ok(Box::new(batches(reader, chosen)))
             }
