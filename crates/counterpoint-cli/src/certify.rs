@@ -3,13 +3,14 @@
 use crate::Done;
 use crate::ask::LogArgs;
 use crate::say;
-use crate::story::Story;
 use crate::{flag, output};
 use clap::{Args, ValueEnum};
 use counterpoint::certify::{Certificate, Interval, Method, Terms, Verdict, certify};
 use counterpoint::data::Parts;
+use counterpoint::explain::{Evidence, explain_policy};
 use counterpoint::policy::TargetPolicy;
 use counterpoint::{Engine, Policy, Result};
+use counterpoint_report::policy_page;
 use owo_colors::OwoColorize;
 use std::path::{Path, PathBuf};
 
@@ -106,7 +107,7 @@ impl Certify {
         let mut files = Vec::new();
         files.extend(self.output.iter().map(|path| (path.clone(), text(&certificate))));
         if let Some(path) = &self.report {
-            let story = Story {
+            let evidence = Evidence {
                 engine: &engine,
                 log: &log,
                 parts: &parts,
@@ -118,7 +119,7 @@ impl Certify {
                 split: self.log.split_words(self.seed),
                 seed: self.seed,
             };
-            files.push((path.clone(), story.html()?));
+            files.push((path.clone(), policy_page(&explain_policy(&evidence)?)));
         }
         output::write(&files)?;
         say::wrote(&files);

@@ -3,12 +3,13 @@
 use crate::Done;
 use crate::learn::{tell, tell_estimate};
 use crate::say::{self, Training};
-use crate::story::Story;
 use crate::{certify, flag, output};
 use clap::Args;
 use counterpoint::certify::Terms;
+use counterpoint::explain::{Evidence, explain_policy};
 use counterpoint::simulate::{Potential, Split};
 use counterpoint::{Engine, Error, Estimator, Recipe, Result, SplitRule, evaluate, learn};
+use counterpoint_report::policy_page;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -79,7 +80,7 @@ impl Demo {
             "  reward of an oracle            {oracle:.4}   (knows each row's group, which the learner never sees)"
         ));
         if let Some(dir) = &self.keep {
-            let story = Story {
+            let evidence = Evidence {
                 engine: &engine,
                 log: &log,
                 parts: &parts,
@@ -94,7 +95,7 @@ impl Demo {
             let files = [
                 (dir.join("policy.json"), learned.policy.to_json()),
                 (dir.join("policy.certificate.json"), certify::text(&certificate)),
-                (dir.join("report.html"), story.html()?),
+                (dir.join("report.html"), policy_page(&explain_policy(&evidence)?)),
             ];
             output::undisturbed(|| simulated.table().write(dir.join("log.parquet")))?;
             output::write(&files)?;

@@ -1,11 +1,13 @@
 //! `counterpoint describe`: what is in the log, and what it can support.
 
 use crate::Done;
-use crate::about;
 use crate::ask::LogArgs;
 use crate::say;
 use clap::Args;
+use counterpoint::data::write_text;
+use counterpoint::explain::explain_log;
 use counterpoint::{ColumnFacts, Engine, Result, describe};
+use counterpoint_report::log_page;
 use std::path::PathBuf;
 
 /// Say what a log holds, whether its propensities can be densities, and what policies it can support.
@@ -71,7 +73,8 @@ impl Describe {
             say::line(format_args!("\nwarning: {w}"));
         }
         if let Some(path) = &self.report {
-            about::write(path, &log, &self.log.name(), &facts)?;
+            write_text(path, &log_page(&explain_log(&log, &self.log.name(), &facts)))?;
+            say::line(format_args!("\nwrote the report to {}", path.display()));
         }
         if self.json {
             say::json(&serde_json::to_value(&facts).unwrap_or_default());

@@ -4,11 +4,10 @@ use crate::Done;
 use crate::ask::LogArgs;
 use crate::say;
 use clap::{Args, ValueEnum};
-use counterpoint::certify::mean_action_cost;
-use counterpoint::estimate::{Form, LossModel};
-use counterpoint::{
-    Aids, Engine, Error, Estimate, Log, Policy, Recipe, Result, evaluate_with, every_estimator, fit_model,
-};
+use counterpoint::certify::{Interval, mean_action_cost};
+use counterpoint::estimate::LossModel;
+use counterpoint::explain::{EstimatorRow, EstimatorTable, estimator_table};
+use counterpoint::{Aids, Engine, Error, Log, Policy, Recipe, Result, fit_model};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -25,7 +24,7 @@ enum Rows {
 ///
 /// The direct method, doubly robust estimates, SWITCH and CAB need a loss model: a ridge regression on the train part, which
 /// the rows of the estimate should not be part of. SWITCH and CAB also need the logging policy as a function. Intervals are
-/// 1.96 standard errors either side; for a verdict use `certify`.
+/// normal ones of 95%; for a verdict use `certify`.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  counterpoint evaluate policy.json log.parquet --context x0,x1 --action action \\\n      --reward reward --propensity propensity --split split --rows valid"
@@ -80,7 +79,9 @@ impl Evaluate {
         };
         say::heading(format_args!("{} of {} on {} rows", log.schema().outcome, self.policy.display(), log.rows()));
         let aids = Aids { model: model.as_ref().ok(), logging: logging.as_ref() };
-        let mut all = self.table(&engine, log, &policy, aids)?;
+        let table = estimator_table(&engine, log, &policy, self.cap, aids);
+        tell(&table);
+        let mut all = as_json(&table);
         let mut notes = self.notes(aids);
         notes.extend(model.as_ref().err().map(|e| format!("no loss model: {e}")));
         if let Ok(model) = &model {
@@ -93,44 +94,6 @@ impl Evaluate {
             say::json(&Value::Object(all));
         }
         Ok(Done::Yes)
-    }
-
-    /// Every estimator, one line each, and the log itself.
-    fn table(&self, engine: &Engine, log: &Log, policy: &Policy, aids: Aids) -> Result<Map<String, Value>> {
-        let user = |c: f64| log.schema().direction.to_user(c);
-        let mut all = Map::new();
-        say::line(format_args!(
-            "  {:<20} {:>10} {:>10} {:>10} {:>10} {:>8} {:>12}",
-            "estimator", "value", "std error", "low 95%", "high 95%", "n_eff/n", "mean weight"
-        ));
-        for (name, estimator) in every_estimator(self.cap) {
-            match evaluate_with(engine, log, policy, &estimator, aids) {
-                Ok(e) => {
-                    let weighs = estimator.form != Form::Model;
-                    all.insert(name.into(), line(name, &e, weighs, user));
-                }
-                // the others still say what they say
-                Err(e) => {
-                    let why = e.to_string().lines().next().unwrap_or_default().to_string();
-                    say::line(format_args!("  {name:<20} not available: {why}"));
-                    all.insert(name.into(), json!({"failure": why}));
-                }
-            }
-        }
-        let costs = log.cost_summary();
-        let error = costs.std() / costs.n.sqrt();
-        let (value, half) = (user(costs.mean()), 1.96 * error);
-        say::line(format_args!(
-            "  {:<20} {value:>10.4} {error:>10.4} {:>10.4} {:>10.4}",
-            "the log itself",
-            value - half,
-            value + half
-        ));
-        all.insert(
-            "logged".into(),
-            json!({"value": value, "std_error": error, "low": value - half, "high": value + half}),
-        );
-        Ok(all)
     }
 
     fn notes(&self, aids: Aids) -> Vec<String> {
@@ -153,27 +116,51 @@ impl Evaluate {
     }
 }
 
-/// One estimator for people, and for programs.
-fn line(name: &str, e: &Estimate, weighs: bool, user: impl Fn(f64) -> f64) -> Value {
-    let (a, b) = e.interval();
-    let (low, high) = (user(a).min(user(b)), user(a).max(user(b)));
-    let share = e.effective / e.rows;
-    let (shown, mean) = match weighs {
-        true => (format!("{share:.3}"), format!("{:.3}", e.mean_weight)),
-        false => ("-".into(), "-".into()), // no row is weighed
-    };
+/// The table for people: every estimator, one line each, and the log itself.
+fn tell(table: &EstimatorTable) {
     say::line(format_args!(
-        "  {name:<20} {:>10.4} {:>10.4} {low:>10.4} {high:>10.4} {shown:>8} {mean:>12}",
-        user(e.cost),
-        e.std_error
+        "  {:<20} {:>10} {:>10} {:>10} {:>10} {:>8} {:>12}",
+        "estimator", "value", "std error", "low 95%", "high 95%", "n_eff/n", "mean weight"
     ));
-    let mut said = json!({"value": user(e.cost), "std_error": e.std_error, "low": low, "high": high, "rows": e.rows});
-    if weighs {
-        said["effective"] = e.effective.into();
-        said["effective_share"] = share.into();
-        said["mean_weight"] = e.mean_weight.into();
+    let numbers =
+        |i: &Interval| format!("{:>10.4} {:>10.4} {:>10.4} {:>10.4}", i.estimate, i.std_error, i.lower, i.upper);
+    let shown = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.3}")); // "-": no row is weighed
+    for e in &table.estimators {
+        match (&e.answer, &e.failure) {
+            (Some(i), _) => say::line(format_args!(
+                "  {:<20} {} {:>8} {:>12}",
+                e.name,
+                numbers(i),
+                shown(e.effective_share),
+                shown(e.mean_weight)
+            )),
+            (None, why) => {
+                let why = why.as_deref().unwrap_or_default();
+                say::line(format_args!("  {:<20} not available: {why}", e.name));
+            }
+        }
     }
-    said
+    say::line(format_args!("  {:<20} {}", "the log itself", numbers(&table.logged)));
+}
+
+/// The table for programs: an object per estimator.
+fn as_json(table: &EstimatorTable) -> Map<String, Value> {
+    let interval =
+        |i: &Interval| json!({"value": i.estimate, "std_error": i.std_error, "low": i.lower, "high": i.upper});
+    let one = |e: &EstimatorRow| {
+        let Some(i) = &e.answer else { return json!({"failure": e.failure}) };
+        let mut said = interval(i);
+        said["rows"] = table.rows.into();
+        if let (Some(effective), Some(share), Some(mean)) = (e.effective, e.effective_share, e.mean_weight) {
+            said["effective"] = effective.into();
+            said["effective_share"] = share.into();
+            said["mean_weight"] = mean.into();
+        }
+        said
+    };
+    let mut all: Map<String, Value> = table.estimators.iter().map(|e| (e.name.clone(), one(e))).collect();
+    all.insert("logged".into(), interval(&table.logged));
+    all
 }
 
 /// The value of always playing the policy's mean action, which no weight can tell.

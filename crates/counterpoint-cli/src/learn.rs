@@ -4,10 +4,11 @@ use crate::Done;
 use crate::ask::{LogArgs, RecipeArgs, notes};
 use crate::certify::{self, TermArgs};
 use crate::say::{self, Training};
-use crate::story::Story;
 use crate::{flag, output};
 use clap::Args;
+use counterpoint::explain::{Evidence, explain_policy};
 use counterpoint::{Engine, Estimate, Estimator, Learned, Policy, Recipe, Result, evaluate, learn_knowing};
+use counterpoint_report::policy_page;
 use std::path::PathBuf;
 
 /// Train one recipe on the train part of a log, certify the policy on the test part, and write both.
@@ -70,7 +71,7 @@ impl Learn {
             certify::tell(&c, &log.schema().outcome);
             files.push((certify::beside(&self.output), certify::text(&c)));
             if let Some(path) = &self.report {
-                let story = Story {
+                let evidence = Evidence {
                     engine: &engine,
                     log: &log,
                     parts: &parts,
@@ -82,7 +83,7 @@ impl Learn {
                     split: self.log.split_words(recipe.seed),
                     seed: recipe.seed,
                 };
-                files.push((path.clone(), story.html()?));
+                files.push((path.clone(), policy_page(&explain_policy(&evidence)?)));
             }
             Some(c)
         };

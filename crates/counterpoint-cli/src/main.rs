@@ -4,7 +4,6 @@
 //! asked; 1: done, not certified; 2: error; 130: interrupted. Nothing here computes: commands read arguments, call the library, and say what
 //! it said.
 
-mod about;
 mod act;
 mod ask;
 mod certify;
@@ -21,7 +20,6 @@ mod rival;
 mod say;
 mod select;
 mod simulate;
-mod story;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -5,13 +5,14 @@ use crate::ask::{LogArgs, notes};
 use crate::certify::{self, TermArgs};
 use crate::learn::tell_estimate;
 use crate::say;
-use crate::story::Story;
 use crate::{flag, output};
 use clap::Args;
 use counterpoint::data::Journal;
+use counterpoint::explain::{Evidence, explain_policy};
 use counterpoint::{
     Engine, Entry, Error, Estimator, Fit, Gate, Grid, Log, Memory, Result, Selected, Step, evaluate, select,
 };
+use counterpoint_report::policy_page;
 use std::path::{Path, PathBuf};
 
 /// Train many recipes on the train part, judge them on the valid part, keep the best, certify it on the test part.
@@ -80,7 +81,7 @@ impl Select {
         certify::tell(&certificate, &log.schema().outcome);
         files.push((certified, certify::text(&certificate)));
         if let Some(path) = &self.report {
-            let story = Story {
+            let evidence = Evidence {
                 engine: &engine,
                 log: &log,
                 parts: &parts,
@@ -92,7 +93,7 @@ impl Select {
                 split: self.log.split_words(self.seed),
                 seed: self.seed,
             };
-            files.push((path.clone(), story.html()?));
+            files.push((path.clone(), policy_page(&explain_policy(&evidence)?)));
         }
         // the fits are worth more than the files made of them: the journal goes last
         output::write(&files).map_err(|e| also(e, &kept(&journal)))?;

@@ -2,8 +2,10 @@
 
 use super::chart::{self, Against, Axis, Caption, Mark, Panel, Picture, Row, Series, Sheet, Strip, Tone};
 use super::words::{self, count, fixed, number, percent, short, signed};
-use super::{
-    ActionView, Better, ContextView, CostCurve, CostCurves, Decision, Histogram, Interval, Lift, Report, Seen, Weights,
+use counterpoint::certify::{Interval, Verdict};
+use counterpoint::data::Outcome;
+use counterpoint::explain::{
+    ActionHistograms, Dependence, Histogram, Level, Lift, OutcomeCurve, OutcomeCurves, PartWeights, PolicyReport, Shape,
 };
 use minijinja::Value;
 use serde::Serialize;
@@ -47,29 +49,29 @@ pub(super) fn drawn(picture: &Picture, height: f64, words: String) -> Option<Fig
 }
 
 /// How the difference may be coloured: good or bad only where it is certain, and never where the checks failed.
-pub(crate) fn standing(l: &Lift, r: &Report) -> &'static str {
-    let invalid = r.verdict.as_ref().is_some_and(|v| v.decision == Decision::Invalid);
-    let (higher, lower) = (l.difference.low > 0.0, l.difference.high < 0.0);
-    match r.outcome.better {
+pub(crate) fn standing(l: &Lift, r: &PolicyReport) -> &'static str {
+    let invalid = r.verdict.as_ref().is_some_and(|v| v.decision == Verdict::Invalid);
+    let (higher, lower) = (l.difference.lower > 0.0, l.difference.upper < 0.0);
+    match r.outcome.direction {
         _ if invalid || !(higher || lower) => "plain",
-        Better::Higher if higher => "good",
-        Better::Lower if lower => "good",
+        Outcome::Reward if higher => "good",
+        Outcome::Cost if lower => "good",
         _ => "bad",
     }
 }
 
 /// "0.810 [0.798, 0.822]"
 fn said(i: Interval, d: usize, write: impl Fn(f64, usize) -> String) -> String {
-    if i.low.is_finite() && i.high.is_finite() {
-        format!("{} [{}, {}]", write(i.value, d), write(i.low, d), write(i.high, d))
+    if i.lower.is_finite() && i.upper.is_finite() {
+        format!("{} [{}, {}]", write(i.estimate, d), write(i.lower, d), write(i.upper, d))
     } else {
-        write(i.value, d)
+        write(i.estimate, d)
     }
 }
 
 /// Log, policy and difference.
-pub(crate) fn lift(l: &Lift, r: &Report) -> Option<Figure> {
-    let d = words::decimals(l.difference.half());
+pub(crate) fn lift(l: &Lift, r: &PolicyReport) -> Option<Figure> {
+    let d = words::decimals(words::half(&l.difference));
     let row = |name: &str, class, interval| Row { name: name.into(), class, interval, said: said(interval, d, fixed) };
     let mut rows = vec![row("log", "log", l.log), row("policy", "policy", l.policy)];
     rows.extend(l.others.iter().map(|o| row(&o.name, "policy", o.interval)));
@@ -102,7 +104,7 @@ pub(crate) fn lift(l: &Lift, r: &Report) -> Option<Figure> {
 }
 
 /// Tiles and histogram of the weights.
-pub(crate) fn overlap(w: &Weights) -> Overlap {
+pub(crate) fn overlap(w: &PartWeights) -> Overlap {
     let below = w.histogram.as_ref().filter(|h| h.total() > 0.0).map_or(0.0, |h| h.below / h.total());
     let words = match below {
         0.0 => String::new(),
@@ -110,7 +112,7 @@ pub(crate) fn overlap(w: &Weights) -> Overlap {
     };
     let description = format!(
         "Histogram of importance weights on a logarithmic axis; mean {}, effective rows {} of {}.",
-        number(w.mean.value),
+        number(w.mean.estimate),
         count(w.effective),
         count(w.rows)
     );
@@ -164,7 +166,7 @@ fn weights(h: &Histogram) -> Picture {
     }
 }
 
-fn effective_tile(w: &Weights) -> Tile {
+fn effective_tile(w: &PartWeights) -> Tile {
     let (standing, verdict) = match w.floor {
         Some(floor) if w.effective < floor => ("bad", format!("Under the floor of {}.", count(floor))),
         Some(floor) => ("good", format!("The floor is {}.", count(floor))),
@@ -183,9 +185,9 @@ fn effective_tile(w: &Weights) -> Tile {
     }
 }
 
-fn mean_tile(w: &Weights) -> Tile {
-    let d = words::decimals(w.mean.half()).max(2);
-    let off = w.mean_tolerance.map(|t| (w.mean.value - 1.0).abs() > t);
+fn mean_tile(w: &PartWeights) -> Tile {
+    let d = words::decimals(words::half(&w.mean)).max(2);
+    let off = w.mean_tolerance.map(|t| (w.mean.estimate - 1.0).abs() > t);
     let description = said(w.mean, d, fixed);
     let row = Row { name: String::new(), class: "policy", interval: w.mean, said: String::new() };
     let tolerated = w.mean_tolerance.map(|t| (1.0 - t, 1.0 + t));
@@ -194,8 +196,8 @@ fn mean_tile(w: &Weights) -> Tile {
     let bound = w.mean_tolerance.map(|t| format!(" Accepted: {} to {}.", short(1.0 - t), short(1.0 + t)));
     Tile {
         name: "Mean weight".into(),
-        value: fixed(w.mean.value, d),
-        unit: format!("[{}, {}]", fixed(w.mean.low, d), fixed(w.mean.high, d)),
+        value: fixed(w.mean.estimate, d),
+        unit: format!("[{}, {}]", fixed(w.mean.lower, d), fixed(w.mean.upper, d)),
         standing: match off {
             Some(true) => "bad",
             Some(false) => "good",
@@ -209,7 +211,7 @@ fn mean_tile(w: &Weights) -> Tile {
     }
 }
 
-fn largest_tile(w: &Weights) -> Tile {
+fn largest_tile(w: &PartWeights) -> Tile {
     let description = format!("The largest weight is {} of the sum of weights.", percent(w.largest_share));
     let caption = Caption { title: "Share of the largest weight, in percent of the sum", description: &description };
     Tile {
@@ -223,7 +225,7 @@ fn largest_tile(w: &Weights) -> Tile {
 }
 
 /// Logged against new actions.
-pub(crate) fn action(a: &ActionView) -> Option<Figure> {
+pub(crate) fn action(a: &ActionHistograms) -> Option<Figure> {
     let mut all = vec![(Tone::Log, "logged", &a.logged)];
     all.extend(a.policy.as_ref().map(|p| (Tone::Policy, "policy", p)));
     let words = match a.policy {
@@ -271,7 +273,7 @@ pub(super) fn densities(all: &[(Tone, &str, &Histogram)], name: &str) -> Picture
 }
 
 /// The predicted outcome over the action.
-pub(crate) fn curves(c: &CostCurves, outcome: &str) -> Option<Figure> {
+pub(crate) fn curves(c: &OutcomeCurves, outcome: &str) -> Option<Figure> {
     let how = "One line per typical context; the dot is the policy\u{2019}s mean action there, the thick stretch one std either side.";
     let picture = Picture {
         title: format!("Predicted {outcome} over {}", c.action),
@@ -286,7 +288,7 @@ pub(crate) fn curves(c: &CostCurves, outcome: &str) -> Option<Figure> {
 }
 
 /// A curve, where the policy acts on it, and its mean there.
-fn curve(c: &CostCurve) -> [Series; 3] {
+fn curve(c: &OutcomeCurve) -> [Series; 3] {
     let line = Series { name: c.context.clone(), points: c.points.clone(), ..Series::default() };
     let known: Vec<[f64; 2]> = c.points.iter().filter(|p| p.iter().all(|v| v.is_finite())).copied().collect();
     let at = |x: f64| chart::height_at(&known, x).map(|y| [x, y]);
@@ -298,34 +300,39 @@ fn curve(c: &CostCurve) -> [Series; 3] {
 }
 
 /// The learned mean against one context.
-pub(crate) fn context(c: &ContextView) -> Option<Figure> {
+pub(crate) fn context(c: &Dependence) -> Option<Figure> {
     let title = format!("{} against {}", c.action, c.context);
     let y = format!("mean {}", c.action);
     let description = format!("The policy's mean {} against {}.", c.action, c.context);
-    match &c.seen {
-        Seen::Numeric { rows, curve } => {
+    match &c.shape {
+        Shape::Numeric { rows, curve } => {
             let dots = Series { mark: Mark::Dots, tone: Tone::Policy, points: rows.clone(), ..Series::default() };
             let line = Series {
                 tone: Tone::Policy,
-                points: curve.iter().map(|b| [b.x, b.value]).collect(),
-                band: curve.iter().map(|b| [b.low, b.high]).collect(),
+                points: curve.iter().map(|p| [p.x, p.mean]).collect(),
+                band: curve.iter().map(|p| [p.lower, p.upper]).collect(),
                 ..Series::default()
             };
             let (x, y) = (Axis::linear(&c.context), Axis::linear(&y));
             let picture = Picture { title, description, x, y, series: vec![dots, line], ..Picture::default() };
             drawn(&picture, 160.0, String::new())
         }
-        Seen::Categorical { levels } => {
-            let d = words::decimals(levels.iter().map(|l| l.mean.half()).fold(f64::INFINITY, f64::min));
+        Shape::Categorical { levels } => {
+            let d = words::decimals(levels.iter().map(|l| words::half(&range_of(l))).fold(f64::INFINITY, f64::min));
             let rows = levels.iter().map(|l| Row {
                 name: l.name.clone(),
                 class: "policy",
-                interval: l.mean,
-                said: format!("{} ({} rows)", fixed(l.mean.value, d), count(l.rows)),
+                interval: range_of(l),
+                said: format!("{} ({} rows)", fixed(l.mean, d), count(l.rows)),
             });
             let panel = Panel { rows: rows.collect(), axis: y, reference: None, tolerated: None };
             let caption = Caption { title: &title, description: &description };
             Some(figure(title.clone(), chart::forest(&[panel], chart::WIDTH, caption)?, String::new()))
         }
     }
+}
+
+/// A level's mean with the range of most rows.
+fn range_of(l: &Level) -> Interval {
+    Interval { estimate: l.mean, lower: l.lower, upper: l.upper, ..Interval::default() }
 }

@@ -1,7 +1,9 @@
 //! The page's tables. A cell has its text and a key to sort by, so that the script need not read numbers back from words.
 
 use super::words::{self, count, fixed, percent};
-use super::{Better, ColumnView, Leaderboard, Report, SupportView};
+use counterpoint::certify::Interval;
+use counterpoint::data::Outcome;
+use counterpoint::explain::{ColumnView, EstimatorRow, EstimatorTable, Leaderboard, PolicyReport, SupportView, Tried};
 use serde::Serialize;
 
 /// Headings and rows.
@@ -52,36 +54,56 @@ fn column_decimals(errors: impl Iterator<Item = f64>) -> usize {
     words::decimals(errors.filter(|e| e.is_finite() && *e > 0.0).fold(f64::INFINITY, f64::min))
 }
 
-/// Every estimator side by side.
-pub(crate) fn estimators(r: &Report) -> Table {
-    let d = column_decimals(r.estimators.iter().map(|e| e.std_error));
-    let row = |e: &super::Estimated| TableRow {
+/// Every estimator that could answer, side by side.
+pub(crate) fn estimators(t: &EstimatorTable, outcome: &str) -> Table {
+    let answers = || t.estimators.iter().filter_map(|e| e.answer.map(|i| (e, i)));
+    let d = column_decimals(answers().map(|(_, i)| i.std_error));
+    let row = |name: &str, i: Interval, share: Option<f64>, mean_weight: Option<f64>| TableRow {
         chosen: false,
         cells: vec![
-            text(&e.estimator, false),
-            figure(Some(e.interval.value), |v| fixed(v, d)),
-            figure(Some(e.interval.low), |v| fixed(v, d)),
-            figure(Some(e.interval.high), |v| fixed(v, d)),
-            figure(Some(e.std_error), |v| fixed(v, d)),
-            figure(e.effective_share, percent),
-            figure(e.mean_weight, |v| fixed(v, 3)),
+            text(name, false),
+            figure(Some(i.estimate), |v| fixed(v, d)),
+            figure(Some(i.lower), |v| fixed(v, d)),
+            figure(Some(i.upper), |v| fixed(v, d)),
+            figure(Some(i.std_error), |v| fixed(v, d)),
+            figure(share, percent),
+            figure(mean_weight, |v| fixed(v, 3)),
         ],
     };
-    let rows: Vec<TableRow> = r.estimators.iter().map(row).collect();
-    let names = ["estimator", r.outcome.name.as_str(), "low", "high", "std error", "n_eff / n", "mean weight"];
+    let answered = |(e, i): (&EstimatorRow, Interval)| row(spelled(&e.name), i, e.effective_share, e.mean_weight);
+    let rows: Vec<TableRow> = answers().map(answered).chain([row("the log itself", t.logged, None, None)]).collect();
+    let names = ["estimator", outcome, "lower 95%", "upper 95%", "std error", "n_eff / n", "mean weight"];
     Table { heads: heads(names.map(String::from), rows.first()), rows }
+}
+
+/// An estimator's name as practitioners write it.
+fn spelled(name: &str) -> &str {
+    match name {
+        "snips" => "self-normalised inverse propensity (SNIPS)",
+        "ips" => "inverse propensity (IPS)",
+        "clipped" => "clipped IPS",
+        "soft-clipped" => "soft-clipped IPS",
+        "power-mean" => "power-mean IPS",
+        "direct" => "direct method (loss model)",
+        "doubly-robust" => "doubly robust (DR)",
+        "self-normalised-dr" => "self-normalised DR",
+        "switch" => "SWITCH",
+        "cab" => "CAB",
+        "cab-dr" => "CAB-DR",
+        other => other,
+    }
 }
 
 /// All recipes that were tried.
 pub(crate) fn leaderboard(l: &Leaderboard) -> Table {
     let d = column_decimals(l.rows.iter().filter_map(|t| t.std_error));
     let numeric = |i: usize| l.rows.iter().all(|t| t.settings.get(i).is_none_or(|s| s.parse::<f64>().is_ok()));
-    let row = |(i, t): (usize, &super::Tried)| {
+    let row = |(i, t): (usize, &Tried)| {
         let mut cells = vec![figure(Some((i + 1) as f64), count)];
         for (j, _) in l.settings.iter().enumerate() {
             cells.push(text(t.settings.get(j).map_or("", String::as_str), numeric(j)));
         }
-        cells.push(figure(t.value, |v| fixed(v, d)));
+        cells.push(figure(t.estimate, |v| fixed(v, d)));
         cells.push(figure(t.std_error, |v| fixed(v, d)));
         cells.push(figure(t.effective, count));
         cells.push(figure(t.mean_weight, |v| fixed(v, 3)));
@@ -90,15 +112,15 @@ pub(crate) fn leaderboard(l: &Leaderboard) -> Table {
     };
     let rows: Vec<TableRow> = l.rows.iter().enumerate().map(row).collect();
     let names = ["rank"].into_iter().map(String::from).chain(l.settings.iter().cloned());
-    let names = names.chain(["value", "std error", "n_eff", "mean weight", "state"].map(String::from));
+    let names = names.chain(["estimate", "std error", "n_eff", "mean weight", "state"].map(String::from));
     Table { heads: heads(names, rows.first()), rows }
 }
 
 /// What the leaderboard is a list of.
-pub(crate) fn leaderboard_words(l: &Leaderboard, r: &Report) -> String {
-    let best = match r.outcome.better {
-        Better::Higher => "highest",
-        Better::Lower => "lowest",
+pub(crate) fn leaderboard_words(l: &Leaderboard, r: &PolicyReport) -> String {
+    let best = match r.outcome.direction {
+        Outcome::Reward => "highest",
+        Outcome::Cost => "lowest",
     };
     format!(
         "{} recipes, compared on the {} part by estimated {} ({best} first). The rows behind the verdict played no part in \

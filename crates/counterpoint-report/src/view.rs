@@ -3,7 +3,9 @@
 use super::figures::{self, Figure, Overlap, standing};
 use super::tables::{self, Table};
 use super::words::{self, count, fixed, signed};
-use super::{Better, Decision, Lift, Provenance, Report, Standing};
+use counterpoint::certify::Verdict;
+use counterpoint::data::Outcome;
+use counterpoint::explain::{Lift, PolicyReport, Provenance, Standing};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -52,7 +54,7 @@ pub(crate) struct View {
 const CONTEXTS: usize = 6;
 
 impl View {
-    pub(crate) fn of(r: &Report) -> Self {
+    pub(crate) fn of(r: &PolicyReport) -> Self {
         let mut contexts: Vec<Figure> = r.contexts.iter().filter_map(figures::context).collect();
         let more_contexts = contexts.split_off(contexts.len().min(CONTEXTS));
         View {
@@ -63,10 +65,10 @@ impl View {
             forest: r.lift.as_ref().and_then(|l| figures::lift(l, r)),
             overlaps: r.weights.iter().map(figures::overlap).collect(),
             actions: r.actions.iter().filter_map(figures::action).collect(),
-            curves: r.cost_curves.iter().filter_map(|c| figures::curves(c, &r.outcome.name)).collect(),
+            curves: r.predictions.iter().filter_map(|c| figures::curves(c, &r.outcome.name)).collect(),
             contexts,
             more_contexts,
-            estimators: (!r.estimators.is_empty()).then(|| tables::estimators(r)),
+            estimators: r.estimators.as_ref().map(|e| tables::estimators(e, &r.outcome.name)),
             leaderboard: r.leaderboard.as_ref().map(tables::leaderboard),
             leaderboard_words: r.leaderboard.as_ref().map(|l| tables::leaderboard_words(l, r)).unwrap_or_default(),
             recipe: r.recipe.clone(),
@@ -78,12 +80,12 @@ impl View {
     }
 }
 
-fn lead(r: &Report) -> String {
+fn lead(r: &PolicyReport) -> String {
     let files: Vec<&str> = r.provenance.files.iter().map(|f| f.name.as_str()).collect();
     let rows: f64 = r.provenance.parts.iter().map(|p| p.rows).sum();
-    let direction = match r.outcome.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
+    let direction = match r.outcome.direction {
+        Outcome::Reward => "higher",
+        Outcome::Cost => "lower",
     };
     let from = match files.as_slice() {
         [] => String::new(),
@@ -94,30 +96,30 @@ fn lead(r: &Report) -> String {
     format!("{rows}Outcome: {}, {direction} is better.", r.outcome.name)
 }
 
-fn banner(r: &Report) -> Banner {
+fn banner(r: &PolicyReport) -> Banner {
     let (class, word, headline) = match r.verdict.as_ref().map(|v| v.decision) {
-        Some(Decision::Deploy) => ("good", "Deploy", "The new policy is better. Deploy it."),
-        Some(Decision::Keep) => ("warn", "Keep", "Not shown to be better. Keep the current policy."),
-        Some(Decision::Invalid) => ("bad", "Invalid", "The checks failed. No decision can be made from this log."),
+        Some(Verdict::Deploy) => ("good", "Deploy", "The new policy is better. Deploy it."),
+        Some(Verdict::Keep) => ("warn", "Keep", "Not shown to be better. Keep the current policy."),
+        Some(Verdict::Invalid) => ("bad", "Invalid", "The checks failed. No decision can be made from this log."),
         None => ("plain", "Not certified", "An estimate, not a certificate."),
     };
     let sentence = match (r.verdict.as_ref().map(|v| v.decision), &r.lift) {
-        (Some(Decision::Invalid), _) => {
+        (Some(Verdict::Invalid), _) => {
             "The estimates below must not be believed, neither for better nor for worse, because a check did not hold."
                 .into()
         }
         (_, Some(l)) => {
-            let d = words::decimals(l.difference.half());
-            let way = if l.difference.value < 0.0 { "lower" } else { "higher" };
+            let d = words::decimals(words::half(&l.difference));
+            let way = if l.difference.estimate < 0.0 { "lower" } else { "higher" };
             format!(
                 "On the {} rows of the {} part, the policy\u{2019}s mean {} is estimated {} {way} than that of the log; the {} interval of the difference runs from {} to {}.",
                 count(l.rows),
                 l.part,
                 r.outcome.name,
-                fixed(l.difference.value.abs(), d),
+                fixed(l.difference.estimate.abs(), d),
                 words::level(l.confidence),
-                signed(l.difference.low, d),
-                signed(l.difference.high, d)
+                signed(l.difference.lower, d),
+                signed(l.difference.upper, d)
             )
         }
         _ => String::new(),
@@ -133,14 +135,14 @@ fn banner(r: &Report) -> Banner {
     Banner { class, word, headline, sentence, reasons }
 }
 
-fn big(l: &Lift, r: &Report) -> Big {
-    let d = words::decimals(l.difference.half());
-    let invalid = r.verdict.as_ref().is_some_and(|v| v.decision == Decision::Invalid);
-    // a ratio to something that may be nought says nothing
-    let firm = l.log.value.abs() > 3.0 * l.log.half();
-    let share = 100.0 * l.difference.value / l.log.value.abs();
+fn big(l: &Lift, r: &PolicyReport) -> Big {
+    let d = words::decimals(words::half(&l.difference));
+    let invalid = r.verdict.as_ref().is_some_and(|v| v.decision == Verdict::Invalid);
+    // a ratio to something that may be zero says nothing
+    let firm = l.log.estimate.abs() > 3.0 * words::half(&l.log);
+    let share = 100.0 * l.difference.estimate / l.log.estimate.abs();
     Big {
-        value: signed(l.difference.value, d),
+        value: signed(l.difference.estimate, d),
         standing: standing(l, r),
         what: match invalid {
             true => format!("{} per row, policy minus log: not to be believed", r.outcome.name),
@@ -149,8 +151,8 @@ fn big(l: &Lift, r: &Report) -> Big {
         interval: format!(
             "{} interval: {} to {}",
             words::level(l.confidence),
-            signed(l.difference.low, d),
-            signed(l.difference.high, d)
+            signed(l.difference.lower, d),
+            signed(l.difference.upper, d)
         ),
         relative: (firm && !invalid).then(|| format!("{}% relative to the log", signed(share, 1))),
         fine_print: [Some(l.method.clone()).filter(|m| !m.is_empty()), l.p_value.map(words::p_value)]

@@ -1,5 +1,7 @@
 //! Numbers as words: every figure in the report is written by one of these, so that equal things look equal.
 
+use counterpoint::certify::Interval;
+
 /// What stands where there is no number.
 const NONE: &str = "n/a";
 
@@ -36,6 +38,11 @@ pub fn decimals(half_width: f64) -> usize {
         return 4;
     }
     (1.0 - half_width.log10().floor()).clamp(0.0, 8.0) as usize
+}
+
+/// Half the width of an interval.
+pub(crate) fn half(i: &Interval) -> f64 {
+    (i.upper - i.lower) / 2.0
 }
 
 /// Four significant digits; very large and very small numbers in powers of ten.

@@ -6,10 +6,13 @@
 mod browser;
 mod example;
 
-use counterpoint_report::*;
+use counterpoint::certify::{Interval, Verdict};
+use counterpoint::data::Outcome;
+use counterpoint::explain::{LogReport, PolicyReport, Shape};
+use counterpoint_report::{log_page, policy_page, words};
 
 /// A way to leave something out of a report.
-type Change = fn(&mut Report);
+type Change = fn(&mut PolicyReport);
 
 /// The page without its embedded data, which may hold anything that JSON can.
 fn markup(html: &str) -> String {
@@ -19,12 +22,12 @@ fn markup(html: &str) -> String {
 
 #[test]
 fn same_data_same_bytes() {
-    assert!(example::report().html() == example::report().html());
+    assert!(policy_page(&example::report()) == policy_page(&example::report()));
 }
 
 #[test]
 fn page_is_whole_and_loads_nothing() {
-    let html = example::report().html();
+    let html = policy_page(&example::report());
     assert!(html.starts_with("<!doctype html>\n<html") && html.trim_end().ends_with("</html>"));
     for loader in ["http:", "https:", "src=", "href=", "url(", "@import", "//fonts", "<link", "<iframe"] {
         assert!(!html.contains(loader), "{loader}");
@@ -38,7 +41,7 @@ fn page_is_whole_and_loads_nothing() {
 
 #[test]
 fn every_chart_has_a_title_and_a_description() {
-    let html = markup(&example::report().html());
+    let html = markup(&policy_page(&example::report()));
     let charts: Vec<&str> = html.split("<svg class=\"chart\"").skip(1).collect();
     assert!(charts.len() >= 15);
     for chart in charts {
@@ -65,20 +68,20 @@ fn what_the_user_wrote_is_text_and_never_markup() {
     }
     for c in &mut r.contexts {
         (c.context, c.action) = (evil(), evil());
-        if let Seen::Categorical { levels } = &mut c.seen {
+        if let Shape::Categorical { levels } = &mut c.shape {
             levels[0].name = evil();
         }
     }
     r.actions[0].action = evil();
-    (r.cost_curves[0].action, r.cost_curves[0].predicted_by) = (evil(), evil());
-    r.cost_curves[0].curves[0].context = evil();
-    r.estimators[0].estimator = evil();
+    let predictions = r.predictions.as_mut().unwrap();
+    (predictions.action, predictions.predicted_by, predictions.curves[0].context) = (evil(), evil(), evil());
+    r.estimators.as_mut().unwrap().estimators[0].name = evil();
     let board = r.leaderboard.as_mut().unwrap();
     (board.part, board.settings[0], board.rows[0].settings[0], board.rows[0].state) = (evil(), evil(), evil(), evil());
     let p = &mut r.provenance;
     (p.version, p.split, p.files[0].name, p.files[0].fingerprint) = (evil(), evil(), evil(), evil());
     (p.parts[0].name, p.facts[0].name, p.facts[0].value) = (evil(), evil(), evil());
-    let html = r.html();
+    let html = policy_page(&r);
     assert!(!html.contains("<img") && html.contains("&lt;img"));
     assert_eq!(html.matches("<script").count(), 2);
     assert_eq!(html.matches("</script").count(), 2);
@@ -87,7 +90,7 @@ fn what_the_user_wrote_is_text_and_never_markup() {
 
 #[test]
 fn what_is_missing_is_left_out() {
-    let html = example::bare().html();
+    let html = policy_page(&example::bare());
     for heading in ["May it be believed", "estimators agree", "policy do?", "What else was tried", "Recipe", "<svg"] {
         assert!(!html.contains(heading), "{heading}");
     }
@@ -96,17 +99,17 @@ fn what_is_missing_is_left_out() {
         ("May it be believed", |r| r.weights.clear()),
         ("against each context", |r| r.contexts.clear()),
         ("Distribution of", |r| r.actions.clear()),
-        ("Predicted reward", |r| r.cost_curves.clear()),
-        ("estimators agree", |r| r.estimators.clear()),
+        ("Predicted reward", |r| r.predictions = None),
+        ("estimators agree", |r| r.estimators = None),
         ("What else was tried", |r| r.leaderboard = None),
         ("<summary>Recipe", |r| r.recipe = None),
         ("policy minus log", |r| r.lift = None),
     ];
     for (words, cut) in cuts {
         let mut r = example::report();
-        assert!(markup(&r.html()).contains(words), "{words}");
+        assert!(markup(&policy_page(&r)).contains(words), "{words}");
         cut(&mut r);
-        assert!(!markup(&r.html()).contains(words), "{words}");
+        assert!(!markup(&policy_page(&r)).contains(words), "{words}");
     }
 }
 
@@ -114,29 +117,29 @@ fn what_is_missing_is_left_out() {
 fn charts_hold_only_finite_numbers() {
     for strange in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1e300, 1e-300] {
         let mut r = example::report();
-        let odd = Interval { value: strange, low: strange, high: strange };
+        let odd = Interval { estimate: strange, std_error: strange, lower: strange, upper: strange };
         let lift = r.lift.as_mut().unwrap();
-        (lift.log, lift.difference.high, lift.rows, lift.p_value) = (odd, strange, strange, Some(strange));
+        (lift.log, lift.difference.upper, lift.rows, lift.p_value) = (odd, strange, strange, Some(strange));
         let w = &mut r.weights[0];
         (w.effective, w.floor, w.mean, w.largest_share, w.rows) = (strange, Some(strange), odd, strange, strange);
         w.histogram.as_mut().unwrap().counts[3] = strange;
         w.histogram.as_mut().unwrap().edges[0] = strange;
         for c in &mut r.contexts {
-            match &mut c.seen {
-                Seen::Numeric { rows, curve } => {
+            match &mut c.shape {
+                Shape::Numeric { rows, curve } => {
                     (rows[0], rows[1][1]) = ([strange; 2], strange);
-                    (curve[0].x, curve[1].value, curve[2].low) = (strange, strange, strange);
+                    (curve[0].x, curve[1].mean, curve[2].lower) = (strange, strange, strange);
                 }
-                Seen::Categorical { levels } => levels[0].mean = odd,
+                Shape::Categorical { levels } => levels[0].mean = strange,
             }
         }
         r.actions[0].logged.counts[0] = strange;
         r.actions[0].policy.as_mut().unwrap().edges[1] = strange;
-        let curve = &mut r.cost_curves[0].curves[0];
+        let curve = &mut r.predictions.as_mut().unwrap().curves[0];
         (curve.points[4], curve.mean, curve.std) = ([strange; 2], strange, strange);
-        r.estimators[0].interval = odd;
-        r.leaderboard.as_mut().unwrap().rows[0].value = Some(strange);
-        let html = markup(&r.html());
+        r.estimators.as_mut().unwrap().estimators[0].answer = Some(odd);
+        r.leaderboard.as_mut().unwrap().rows[0].estimate = Some(strange);
+        let html = markup(&policy_page(&r));
         assert!(!html.contains("NaN") && !html.contains("inf\""), "{strange}");
         for attribute in
             [" x=\"", " y=\"", " x1=\"", " y1=\"", " x2=\"", " y2=\"", " cx=\"", " cy=\"", " width=\"", " height=\""]
@@ -153,39 +156,40 @@ fn charts_hold_only_finite_numbers() {
 fn colours_follow_certainty_and_direction() {
     let shown = |better, low, high, decision| {
         let mut r = example::report();
-        r.outcome.better = better;
+        r.outcome.direction = better;
         r.verdict.as_mut().unwrap().decision = decision;
-        r.lift.as_mut().unwrap().difference = Interval { value: (low + high) / 2.0, low, high };
-        let html = r.html();
+        r.lift.as_mut().unwrap().difference =
+            Interval { estimate: (low + high) / 2.0, std_error: 0.1, lower: low, upper: high };
+        let html = policy_page(&r);
         let value = html.split("<p class=\"value ").nth(1).unwrap();
         value.split('"').next().unwrap().to_string()
     };
-    assert_eq!(shown(Better::Higher, 0.1, 0.2, Decision::Deploy), "good");
-    assert_eq!(shown(Better::Lower, 0.1, 0.2, Decision::Keep), "bad");
-    assert_eq!(shown(Better::Lower, -0.2, -0.1, Decision::Deploy), "good");
-    assert_eq!(shown(Better::Higher, -0.1, 0.2, Decision::Keep), "plain");
-    assert_eq!(shown(Better::Higher, 0.1, 0.2, Decision::Invalid), "plain");
+    assert_eq!(shown(Outcome::Reward, 0.1, 0.2, Verdict::Deploy), "good");
+    assert_eq!(shown(Outcome::Cost, 0.1, 0.2, Verdict::Keep), "bad");
+    assert_eq!(shown(Outcome::Cost, -0.2, -0.1, Verdict::Deploy), "good");
+    assert_eq!(shown(Outcome::Reward, -0.1, 0.2, Verdict::Keep), "plain");
+    assert_eq!(shown(Outcome::Reward, 0.1, 0.2, Verdict::Invalid), "plain");
 }
 
 #[test]
 fn the_page_about_a_log_is_whole_escaped_and_finite() {
-    let html = example::log_report().html();
+    let html = log_page(&example::log_report());
     assert!(html.starts_with("<!doctype html>\n<html") && html.trim_end().ends_with("</html>"));
-    assert!(html == example::log_report().html() && html.contains("How far a policy may go"));
+    assert!(html == log_page(&example::log_report()) && html.contains("How far a policy may go"));
     for loader in ["http:", "https:", "src=", "href=", "url(", "@import", "<link", "<iframe"] {
         assert!(!html.contains(loader), "{loader}");
     }
     let evil = || "</title></script><img src=x onerror=alert(1)>\"'&".to_string();
     for strange in [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300] {
-        let mut r = example::log_report();
+        let mut r: LogReport = example::log_report();
         (r.title, r.outcome.name, r.warnings[0]) = (evil(), evil(), evil());
         (r.columns[0].name, r.support.action, r.actions[0].action) = (evil(), evil(), evil());
         r.propensities.estimated = evil();
-        (r.mean.low, r.nonzero, r.propensities.integral.value) = (strange, strange, strange);
+        (r.mean.lower, r.nonzero, r.propensities.integral.estimate) = (strange, strange, strange);
         (r.columns[1].std, r.columns[0].quantiles[3]) = (strange, strange);
         (r.support.floor, r.support.lines[0].points[3]) = (strange, [strange; 2]);
         r.outcomes.counts[0] = strange;
-        let page = markup(&r.html());
+        let page = markup(&log_page(&r));
         assert!(!page.contains("<img") && !page.contains("NaN") && !page.contains("inf\""), "{strange}");
         for attribute in [" x=\"", " y=\"", " x1=\"", " y1=\"", " cx=\"", " width=\"", " height=\""] {
             for after in page.split(attribute).skip(1) {
@@ -205,7 +209,7 @@ fn a_browser_finds_no_error_and_no_request() {
     let chromium = browser::find();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("report.html");
-    std::fs::write(&file, example::report().html()).unwrap();
+    std::fs::write(&file, policy_page(&example::report())).unwrap();
     let mut page = browser::Page::open(&chromium, &file);
 
     // the theme: as the system says, then as the button says
@@ -288,7 +292,7 @@ fn a_browser_likes_the_page_about_a_log_too() {
     let chromium = browser::find();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("log.html");
-    std::fs::write(&file, example::log_report().html()).unwrap();
+    std::fs::write(&file, log_page(&example::log_report())).unwrap();
     let mut page = browser::Page::open(&chromium, &file);
     let background = "getComputedStyle(document.body).backgroundColor";
     let light = page.ask(background);

@@ -37,6 +37,7 @@ pub mod engine;
 mod error;
 pub mod estimate;
 mod evaluate;
+pub mod explain;
 pub mod features;
 pub mod folds;
 mod grid;

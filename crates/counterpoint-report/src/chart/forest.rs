@@ -3,8 +3,8 @@
 use super::canvas::{Anchor, Canvas, Caption};
 use super::layout::Frame;
 use super::scale::{Scale, padded, range};
-use crate::Interval;
 use crate::words;
+use counterpoint::certify::Interval;
 
 /// A figure with its interval.
 pub(crate) struct Row {
@@ -32,7 +32,7 @@ const AXIS_NAME: f64 = 18.0;
 
 /// The panels one below the other in a chart of this width, or nothing if no row has a finite value.
 pub(crate) fn forest(panels: &[Panel], width: f64, caption: Caption<'_>) -> Option<String> {
-    let drawn = |r: &&Row| r.interval.value.is_finite();
+    let drawn = |r: &&Row| r.interval.estimate.is_finite();
     let panels: Vec<&Panel> = panels.iter().filter(|p| p.rows.iter().any(|r| drawn(&r))).collect();
     let rows: usize = panels.iter().map(|p| p.rows.iter().filter(drawn).count()).sum();
     if rows == 0 {
@@ -64,7 +64,7 @@ fn foot(panel: &Panel) -> f64 {
 
 fn draw(canvas: &mut Canvas, panel: &Panel, rows: &[&Row], (frame, width): (&Frame, f64)) -> Option<()> {
     let (tolerated, reference) = (panel.tolerated.into_iter().flat_map(|t| [t.0, t.1]), panel.reference);
-    let figures = rows.iter().flat_map(|r| [r.interval.low, r.interval.value, r.interval.high]);
+    let figures = rows.iter().flat_map(|r| [r.interval.lower, r.interval.estimate, r.interval.upper]);
     let x = Scale::linear(padded(range(figures.chain(tolerated).chain(reference))?, 0.08), frame.left, frame.right);
     let (top, bottom) = (frame.top, frame.bottom);
     if let Some((low, high)) = panel.tolerated {
@@ -81,7 +81,7 @@ fn draw(canvas: &mut Canvas, panel: &Panel, rows: &[&Row], (frame, width): (&Fra
     canvas.text("axis-name", Anchor::Middle, ((frame.left + frame.right) / 2.0, bottom + 33.0), &panel.axis);
     for (i, row) in rows.iter().enumerate() {
         let y = top + ROW * (i as f64 + 0.5);
-        let Interval { value, low, high } = row.interval;
+        let Interval { estimate: value, lower: low, upper: high, .. } = row.interval;
         canvas.text("row-name", Anchor::Start, (4.0, y + 4.5), &words::cut(&row.name, 18));
         if low.is_finite() && high.is_finite() {
             let class = format!("whisker line-{}", row.class);

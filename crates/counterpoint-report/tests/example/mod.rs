@@ -1,6 +1,8 @@
 //! A report with made-up but plausible figures in every section, for the tests to render.
 
-use counterpoint_report::*;
+use counterpoint::certify::{Interval, Verdict};
+use counterpoint::data::Outcome;
+use counterpoint::explain::*;
 
 /// A number in (0, 1) that looks random and is the same everywhere (splitmix64).
 fn noise(i: usize, stream: f64) -> f64 {
@@ -16,7 +18,7 @@ fn bell(i: usize, stream: f64) -> f64 {
 }
 
 fn interval(value: f64, half: f64) -> Interval {
-    Interval { value, low: value - half, high: value + half }
+    Interval { estimate: value, std_error: half / 1.96, lower: value - half, upper: value + half }
 }
 
 fn text(s: &str) -> String {
@@ -32,22 +34,22 @@ fn fact(name: &str, value: &str) -> Fact {
 }
 
 /// A certified bidding policy.
-pub(crate) fn report() -> Report {
-    Report {
+pub(crate) fn report() -> PolicyReport {
+    PolicyReport {
         title: text("Is there a better policy in bids-2026-q1.parquet?"),
-        outcome: Outcome { name: text("reward"), better: Better::Higher },
+        outcome: OutcomeColumn { name: text("reward"), direction: Outcome::Reward },
         verdict: Some(verdict()),
         lift: Some(lift()),
         weights: vec![weights("valid", 417.2, Some(100.0)), weights("test", 402.9, None)],
         contexts: contexts(),
         actions: vec![actions()],
-        cost_curves: vec![cost_curves()],
-        estimators: estimators(),
+        predictions: Some(predictions()),
+        estimators: Some(estimators()),
         leaderboard: Some(leaderboard()),
         recipe: Some(text(
             "policy = \"clp\"\nfamily = \"lognormal\"\nestimator = \"soft-clipped\"\ncap = 15.0\nvariance_penalty = 0.001\nridge = 0.001\nanchors = 20\ntemperature = 10.0\nstd = \"learned\"\noptimiser = \"lbfgs\"\nproximal_steps = 10\nstarts = 5\nseed = 1\n",
         )),
-        assumptions: assumptions(Propensities::Logged),
+        assumptions: vec![text("Rows are independent of each other.")],
         caveats: vec![
             text("The estimate rests on 403 effective rows of 10,000: rare kinds of rows are hardly represented."),
             text(
@@ -59,17 +61,17 @@ pub(crate) fn report() -> Report {
 }
 
 /// The least a report can be: what `learn` knows before anything is certified.
-pub(crate) fn bare() -> Report {
-    Report {
+pub(crate) fn bare() -> PolicyReport {
+    PolicyReport {
         title: text("Policy learned from log.csv"),
-        outcome: Outcome { name: text("cost"), better: Better::Lower },
+        outcome: OutcomeColumn { name: text("cost"), direction: Outcome::Cost },
         verdict: None,
         lift: None,
         weights: vec![],
         contexts: vec![],
         actions: vec![],
-        cost_curves: vec![],
-        estimators: vec![],
+        predictions: None,
+        estimators: None,
         leaderboard: None,
         recipe: None,
         assumptions: vec![],
@@ -78,9 +80,9 @@ pub(crate) fn bare() -> Report {
     }
 }
 
-fn verdict() -> Verdict {
-    Verdict {
-        decision: Decision::Deploy,
+fn verdict() -> Ruling {
+    Ruling {
+        decision: Verdict::Deploy,
         reasons: vec![
             reason(Standing::Good, "417 effective rows on the valid part; at least 100 are needed."),
             reason(Standing::Good, "The mean weight is 0.976 on the valid part; it must lie between 0.9 and 1.1."),
@@ -97,20 +99,20 @@ fn lift() -> Lift {
         confidence: 0.95,
         method: text("self-normalised, paired with the log; bootstrap-t, 2,000 resamples"),
         log: interval(0.5238, 0.0059),
-        policy: Interval { value: 0.8100, low: 0.7961, high: 0.8214 },
-        difference: Interval { value: 0.2862, low: 0.2715, high: 0.2990 },
+        policy: interval(0.8100, 0.0127),
+        difference: interval(0.2862, 0.0138),
         others: vec![Named { name: text("mean action"), interval: interval(0.8193, 0.0161) }],
         p_value: Some(2.1e-7),
     }
 }
 
-fn weights(part: &str, effective: f64, floor: Option<f64>) -> Weights {
+fn weights(part: &str, effective: f64, floor: Option<f64>) -> PartWeights {
     let mut histogram = Histogram::logarithmic(1e-3, 1e2, 40);
     for i in 0..10_000 {
         let w = (-2.9 + 2.3 * bell(i, effective)).exp().min(72.0);
         histogram.add(w, 1.0);
     }
-    Weights {
+    PartWeights {
         part: part.into(),
         rows: 10_000.0,
         effective,
@@ -131,7 +133,7 @@ fn mean_action(x: f64, other: f64) -> f64 {
     1.6 + 1.1 * (1.4 * x).tanh() + 0.25 * other
 }
 
-fn contexts() -> Vec<ContextView> {
+fn contexts() -> Vec<Dependence> {
     let numeric = |context: &str, stream: f64, sign: f64| {
         let row = |i| {
             let x = -1.5 + 4.0 * noise(i, stream);
@@ -140,25 +142,36 @@ fn contexts() -> Vec<ContextView> {
         let point = |i| {
             let x = -1.5 + 0.1 * f64::from(i);
             let value = mean_action(sign * x, 0.0);
-            Band { x, value, low: value - 0.33, high: value + 0.36 }
+            CurvePoint { x, mean: value, lower: value - 0.33, upper: value + 0.36 }
         };
-        let seen = Seen::Numeric { rows: (0..300).map(row).collect(), curve: (0..41).map(point).collect() };
-        ContextView { context: context.into(), action: text("bid"), seen }
+        let shape = Shape::Numeric { rows: (0..300).map(row).collect(), curve: (0..41).map(point).collect() };
+        Dependence { context: context.into(), action: text("bid"), importance: 0.4, shape }
     };
-    let level = |name: &str, rows, value, half| Level { name: name.into(), rows, mean: interval(value, half) };
+    let level = |name: &str, rows, value, half| Level {
+        name: name.into(),
+        rows,
+        mean: value,
+        lower: value - half,
+        upper: value + half,
+    };
     let levels = vec![
         level("desktop", 14_203.0, 1.92, 0.41),
         level("mobile", 12_118.0, 1.37, 0.36),
         level("tablet", 3_012.0, 1.61, 0.52),
         level("connected television", 667.0, 2.44, 0.61),
     ];
-    let device = ContextView { context: text("device"), action: text("bid"), seen: Seen::Categorical { levels } };
+    let device = Dependence {
+        context: text("device"),
+        action: text("bid"),
+        importance: 0.3,
+        shape: Shape::Categorical { levels },
+    };
     let more =
         (2..8).map(|k| numeric(&format!("feature_{k}"), f64::from(k) + 3.0, if k % 2 == 0 { 0.4 } else { -0.3 }));
     [numeric("x0", 1.0, 1.0), numeric("x1", 2.0, -1.0), device].into_iter().chain(more).collect()
 }
 
-fn actions() -> ActionView {
+fn actions() -> ActionHistograms {
     let mut logged = Histogram::linear(0.0, 5.0, 40);
     let mut policy = Histogram::linear(0.0, 5.0, 40);
     for i in 0..10_000 {
@@ -166,41 +179,49 @@ fn actions() -> ActionView {
         let shift = if noise(i, 5.0) < 0.45 { 1.0 } else { 2.4 };
         policy.add(shift + 0.27 * bell(i, 2.0), 1.0);
     }
-    ActionView { action: text("bid"), logged, policy: Some(policy) }
+    ActionHistograms { action: text("bid"), logged, policy: Some(policy) }
 }
 
-fn cost_curves() -> CostCurves {
+fn predictions() -> OutcomeCurves {
     let curve = |context: &str, best: f64| {
         let points = (0..=80).map(|i| {
             let a = 0.05 + f64::from(i) * 0.06;
             [a, 0.15 + 0.72 / (1.0 + 1.9 * (a - best) * (a - best))]
         });
-        CostCurve { context: context.into(), points: points.collect(), mean: best + 0.06, std: 0.28 }
+        OutcomeCurve { context: context.into(), points: points.collect(), mean: best + 0.06, std: 0.28 }
     };
     let curves = vec![
         curve("x0 = \u{2212}0.41, x1 = 0.92", 1.02),
         curve("x0 = 0.52, x1 = 0.26", 1.75),
         curve("x0 = 1.48, x1 = \u{2212}0.33", 2.48),
     ];
-    CostCurves { action: text("bid"), predicted_by: text("a ridge regression on the train part"), curves }
+    OutcomeCurves { action: text("bid"), predicted_by: text("a ridge regression on the train part"), curves }
 }
 
-fn estimators() -> Vec<Estimated> {
-    let row = |name: &str, value, std_error, share, mean_weight| Estimated {
-        estimator: name.into(),
-        interval: interval(value, 1.96 * std_error),
-        std_error,
+fn estimators() -> EstimatorTable {
+    let row = |name: &str, value, std_error: f64, share: Option<f64>, mean_weight| EstimatorRow {
+        name: name.into(),
+        answer: Some(interval(value, 1.96 * std_error)),
+        effective: share.map(|s| 10_000.0 * s),
         effective_share: share,
         mean_weight,
+        failure: None,
     };
-    vec![
+    let failed = EstimatorRow {
+        answer: None,
+        failure: Some(text("it needs the logging policy")),
+        ..row("switch", 0.0, 0.0, None, None)
+    };
+    let estimators = vec![
         row("snips", 0.8100, 0.0062, Some(0.0417), Some(0.976)),
         row("ips", 0.7905, 0.0391, Some(0.0417), Some(0.976)),
         row("clipped", 0.7421, 0.0218, Some(0.0583), Some(0.911)),
         row("soft-clipped", 0.7634, 0.0240, Some(0.0551), Some(0.934)),
         row("doubly-robust", 0.8072, 0.0075, Some(0.0417), Some(0.976)),
         row("direct", 0.8290, 0.0019, None, None),
-    ]
+        failed,
+    ];
+    EstimatorTable { rows: 10_000.0, estimators, logged: interval(0.5238, 0.0059) }
 }
 
 fn leaderboard() -> Leaderboard {
@@ -213,7 +234,7 @@ fn leaderboard() -> Leaderboard {
                 format!("{}", [15, 5, 50, 100][i % 4]),
                 format!("{}", [0.0, 0.001, 0.01, 0.1][(i / 3) % 4]),
             ],
-            value: (i != 36).then(|| 0.811 - 0.0041 * i as f64 - 0.002 * noise(i, 1.0)),
+            estimate: (i != 36).then(|| 0.811 - 0.0041 * i as f64 - 0.002 * noise(i, 1.0)),
             std_error: (i != 36).then(|| 0.0061 + 0.004 * noise(i, 2.0)),
             effective: (i != 36).then(|| if failed { 20.0 + i as f64 } else { 417.0 + 900.0 * noise(i, 3.0) }),
             mean_weight: (i != 36).then(|| 0.93 + 0.12 * noise(i, 4.0)),
@@ -273,7 +294,7 @@ pub(crate) fn log_report() -> LogReport {
     };
     LogReport {
         title: text("What is in bids-2026-q1.parquet?"),
-        outcome: Outcome { name: text("reward"), better: Better::Higher },
+        outcome: OutcomeColumn { name: text("reward"), direction: Outcome::Reward },
         rows: 30_000.0,
         mean: interval(0.42, 0.01),
         nonzero: 0.07,

@@ -22,6 +22,19 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The normal interval: the estimate and z standard errors either side, where the standard normal lies within z with
+    /// probability `confidence`.
+    ///
+    /// ```
+    /// use counterpoint::certify::Interval;
+    /// let i = Interval::around(1.0, 0.5, 0.95);
+    /// assert!((i.upper - (1.0 + 0.5 * 1.959964)).abs() < 1e-6 && (i.lower + i.upper - 2.0).abs() < 1e-12);
+    /// ```
+    pub fn around(estimate: f64, std_error: f64, confidence: f64) -> Self {
+        let half = SQRT_2 * erfc_inv(1.0 - confidence) * std_error;
+        Interval { estimate, std_error, lower: estimate - half, upper: estimate + half }
+    }
+
     /// Whether a value lies in the interval.
     pub fn holds(&self, value: f64) -> bool {
         self.lower <= value && value <= self.upper

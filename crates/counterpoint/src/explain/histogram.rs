@@ -1,16 +1,19 @@
 //! Counts of values in bins: filled row by row, merged part by part, drawn later.
 
-use serde::Serialize;
+use crate::features::anchors::quantile_sorted;
+use serde::{Deserialize, Serialize};
 
 /// Counts (or masses) of values between edges. Values outside are counted beside the bins, never dropped unsaid.
 ///
-/// ```text
-/// let mut h = Histogram::logarithmic(1e-3, 1e2, 40);
-/// for w in weights { h.add(w, 1.0); }
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// use counterpoint::explain::Histogram;
+/// let mut weights = Histogram::logarithmic(1e-3, 1e2, 40);
+/// [0.5, 2.0, 1000.0].iter().for_each(|w| weights.add(*w, 1.0));
+/// assert_eq!((weights.total(), weights.above), (3.0, 1.0));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// One more than there are bins, increasing.
+    /// The ends of the bins: one more than there are bins, increasing.
     pub edges: Vec<f64>,
     /// Mass in each bin.
     pub counts: Vec<f64>,
@@ -35,6 +38,13 @@ impl Histogram {
             i => (a + (b - a) * i as f64 / bins as f64).exp(),
         };
         Self::with_edges((0..=bins).map(edge).collect())
+    }
+
+    /// Sixty empty bins over a sample but for a few extreme values: from its 0.1% to its 99.5% quantile.
+    pub(super) fn of_most(mut sample: Vec<f64>) -> Self {
+        sample.sort_by(f64::total_cmp);
+        let end = |level| if sample.is_empty() { 0.0 } else { quantile_sorted(&sample, level) };
+        Histogram::linear(end(0.001), end(0.995), 60)
     }
 
     fn with_edges(edges: Vec<f64>) -> Self {

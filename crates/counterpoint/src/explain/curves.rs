@@ -1,0 +1,80 @@
+//! What a loss model predicts over the action, for a few typical contexts.
+
+use super::{ENDS, SAMPLE};
+use crate::data::Log;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::estimate::LossModel;
+use crate::features::anchors::quantile_sorted;
+use crate::learn::fit_model;
+use crate::policy::Policy;
+use crate::recipe::Recipe;
+use serde::{Deserialize, Serialize};
+
+/// Points of a curve.
+const POINTS: i32 = 80;
+
+/// The predicted outcome over the action for one context.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutcomeCurve {
+    /// The context in words: "x0 = 0.21, x1 = 1.30".
+    pub context: String,
+    /// (action, predicted outcome) in increasing action.
+    pub points: Vec<[f64; 2]>,
+    /// Mean of the policy's action in this context.
+    pub mean: f64,
+    /// Its standard deviation.
+    pub std: f64,
+}
+
+/// The predicted outcome over one action for a few typical contexts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutcomeCurves {
+    /// The action.
+    pub action: String,
+    /// Who predicts: "ridge regression on the train part".
+    pub predicted_by: String,
+    /// One per context.
+    pub curves: Vec<OutcomeCurve>,
+}
+
+/// What a ridge regression on the train part predicts over the action, in three contexts: where the policy's mean action lies
+/// low, in the middle and high. Nothing for vector actions, or without contexts.
+pub fn outcome_curves(engine: &Engine, train: &Log, policy: &Policy) -> Result<Option<OutcomeCurves>> {
+    if policy.q() != 1 || policy.d() == 0 {
+        return Ok(None);
+    }
+    let model = fit_model(engine, train, policy, &Recipe { model_ridge: 1e-4, ..Recipe::default() })?;
+    let ends = ends(train);
+    let (x, _) = train.thin(SAMPLE);
+    let mut rows: Vec<(f64, &[f64])> = x.chunks_exact(policy.d()).map(|r| (policy.mean(r)[0], r)).collect();
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let typical = [0.1, 0.5, 0.9].map(|level| rows[((rows.len() - 1) as f64 * level) as usize]);
+    let direction = train.schema().direction;
+    let curves = typical.map(|(mean, row)| {
+        let words: Vec<String> =
+            policy.contexts.iter().zip(row).take(4).map(|(n, v)| format!("{n} = {v:.2}")).collect();
+        let points = predicted(&model, row, ends).map(|[a, cost]| [a, direction.to_user(cost)]).collect();
+        OutcomeCurve { context: words.join(", "), points, mean, std: policy.std()[0] }
+    });
+    Ok(Some(OutcomeCurves {
+        action: policy.actions[0].clone(),
+        predicted_by: "ridge regression on the train part; for orientation, the verdict does not use it".into(),
+        curves: curves.into(),
+    }))
+}
+
+/// The range of nearly all logged actions.
+fn ends(log: &Log) -> [f64; 2] {
+    let (_, mut a) = log.thin(ENDS);
+    a.sort_by(f64::total_cmp);
+    [quantile_sorted(&a, 0.001), quantile_sorted(&a, 0.995)]
+}
+
+/// (action, predicted cost) from the first action to the last.
+fn predicted(model: &LossModel, row: &[f64], [low, high]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
+    (0..=POINTS).map(move |i| {
+        let a = low + (high - low) * f64::from(i) / f64::from(POINTS);
+        [a, model.predict(row, &[a])]
+    })
+}
