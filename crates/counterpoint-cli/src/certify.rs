@@ -9,7 +9,7 @@ use counterpoint::certify::{Certificate, Interval, Method, Terms, Verdict, certi
 use counterpoint::data::Parts;
 use counterpoint::explain::{Evidence, explain_policy};
 use counterpoint::policy::TargetPolicy;
-use counterpoint::{Engine, Policy, Result};
+use counterpoint::{Engine, Gate, Policy, Result};
 use counterpoint_report::policy_page;
 use owo_colors::OwoColorize;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ pub(crate) struct TermArgs {
     #[arg(long, default_value_t = 0.95, value_name = "SHARE", value_parser = flag::between_0_and_1)]
     confidence: f64,
     /// Smallest share of the valid rows that must be effective, n_eff/n (the paper's nu).
-    #[arg(long, default_value_t = 0.01, value_name = "SHARE", value_parser = flag::share)]
+    #[arg(long, default_value_t = Gate::default().min_effective_share, value_name = "SHARE", value_parser = flag::share)]
     min_effective_share: f64,
     /// Fewest effective rows of the valid part that a decision may rest on.
-    #[arg(long, default_value_t = 50.0, value_name = "ROWS", value_parser = flag::at_least_0)]
+    #[arg(long, default_value_t = Gate::default().min_effective_rows, value_name = "ROWS", value_parser = flag::at_least_0)]
     min_effective_rows: f64,
     /// How intervals are made: a studentised bootstrap, or normal, which is fast and as good where tens of thousands of
     /// rows are effective.
@@ -51,8 +51,11 @@ impl TermArgs {
         };
         Terms {
             confidence: self.confidence,
-            min_effective_share: self.min_effective_share,
-            min_effective_rows: self.min_effective_rows,
+            gate: Gate {
+                min_effective_share: self.min_effective_share,
+                min_effective_rows: self.min_effective_rows,
+                ..base.gate
+            },
             seed,
             ..base
         }
@@ -130,9 +133,9 @@ impl Certify {
     }
 }
 
-/// Certifies a policy, on the user's scale.
+/// Certifies a policy on the parts of a log.
 pub(crate) fn issue(engine: &Engine, policy: &dyn TargetPolicy, parts: &Parts, terms: &Terms) -> Result<Certificate> {
-    Ok(certify(engine, policy, &parts.valid, &parts.test, terms)?.to_user(parts.test.schema().direction))
+    certify(policy, &parts.valid.on(engine), &parts.test.on(engine), terms)
 }
 
 /// The certificate as a file.

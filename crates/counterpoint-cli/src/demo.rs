@@ -8,7 +8,7 @@ use clap::Args;
 use counterpoint::certify::Terms;
 use counterpoint::explain::{Evidence, explain_policy};
 use counterpoint::simulate::{Potential, Split};
-use counterpoint::{Engine, Error, Estimator, Recipe, Result, SplitRule, evaluate, learn};
+use counterpoint::{Engine, Error, Estimator, Learner, Recipe, Result, SplitRule, evaluate};
 use counterpoint_report::policy_page;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -60,12 +60,12 @@ impl Demo {
         let parts = log.split(SplitRule::Column)?;
         let recipe = Recipe { seed: self.seed, ..Recipe::default() };
         let bar = Training::new(recipe.starts, recipe.proximal_steps);
-        let learned = learn(&engine, &parts.train, &recipe, &|p| bar.watch(p));
+        let learned = Learner::new(&recipe).watch(&|p| bar.watch(p)).learn(&parts.train.on(&engine));
         bar.finish();
         let learned = learned?;
-        tell(&learned, &recipe, parts.train.rows());
-        let valid = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
-        tell_estimate("valid part", &valid, "reward", |c| -c);
+        tell(&learned, &recipe, parts.train.schema(), parts.train.rows());
+        let valid = evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
+        tell_estimate("valid part", &valid, "reward");
         let certificate =
             certify::issue(&engine, &learned.policy, &parts, &Terms { seed: self.seed, ..Terms::default() })?;
         certify::tell(&certificate, "reward");
@@ -105,7 +105,7 @@ impl Demo {
         if self.json {
             say::json(&serde_json::json!({
                 "environment": self.environment.name(), "rows": rows, "seed": self.seed,
-                "certificate": certificate, "estimate": -valid.cost, "std_error": valid.std_error, "effective_share": valid.effective / valid.rows,
+                "certificate": certificate, "estimate": valid.estimate, "std_error": valid.std_error, "effective_share": valid.effective / valid.rows,
                 "truth": {"logging": logged, "learned": truth, "oracle": oracle},
             }));
         }

@@ -4,7 +4,7 @@ use crate::Done;
 use crate::ask::LogArgs;
 use crate::say;
 use clap::{Args, ValueEnum};
-use counterpoint::certify::{Interval, mean_action_cost};
+use counterpoint::certify::{Interval, mean_action_value};
 use counterpoint::estimate::LossModel;
 use counterpoint::explain::{EstimatorRow, EstimatorTable, estimator_table};
 use counterpoint::{Aids, Engine, Error, Log, Policy, Recipe, Result, fit_model};
@@ -74,7 +74,7 @@ impl Evaluate {
         let recipe = Recipe { model_ridge: self.model_ridge, ..Recipe::default() };
         // a log too short to divide can still be weighed
         let model = match &parts {
-            Ok(parts) => fit_model(&engine, &parts.train, &policy, &recipe),
+            Ok(parts) => fit_model(&parts.train.on(&engine), &policy, &recipe),
             Err(e) => Err(Error::data(e.to_string())),
         };
         say::heading(format_args!("{} of {} on {} rows", log.schema().outcome, self.policy.display(), log.rows()));
@@ -85,7 +85,7 @@ impl Evaluate {
         let mut notes = self.notes(aids);
         notes.extend(model.as_ref().err().map(|e| format!("no loss model: {e}")));
         if let Ok(model) = &model {
-            all.insert("mean_action".into(), mean_action(log, &policy, model));
+            all.insert("mean_action".into(), mean_action(log, &policy, model)?);
         }
         notes.extend(log.schema().propensities.sentence());
         notes.iter().for_each(|n| say::line(format_args!("  note: {n}")));
@@ -146,7 +146,7 @@ fn tell(table: &EstimatorTable) {
 /// The table for programs: an object per estimator.
 fn as_json(table: &EstimatorTable) -> Map<String, Value> {
     let interval =
-        |i: &Interval| json!({"value": i.estimate, "std_error": i.std_error, "low": i.lower, "high": i.upper});
+        |i: &Interval| json!({"estimate": i.estimate, "std_error": i.std_error, "lower": i.lower, "upper": i.upper});
     let one = |e: &EstimatorRow| {
         let Some(i) = &e.answer else { return json!({"failure": e.failure}) };
         let mut said = interval(i);
@@ -164,10 +164,10 @@ fn as_json(table: &EstimatorTable) -> Map<String, Value> {
 }
 
 /// The value of always playing the policy's mean action, which no weight can tell.
-fn mean_action(log: &Log, policy: &Policy, model: &LossModel) -> Value {
-    let value = log.schema().direction.to_user(mean_action_cost(log, policy, model));
+fn mean_action(log: &Log, policy: &Policy, model: &LossModel) -> Result<Value> {
+    let value = mean_action_value(log, policy, model)?;
     say::line(format_args!(
         "\n  always playing the mean action, by the loss model: {value:.4} (another policy than the one above; no interval)"
     ));
-    json!({"value": value, "by": "loss model"})
+    Ok(json!({"estimate": value, "by": "loss model"}))
 }

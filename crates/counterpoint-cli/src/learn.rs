@@ -6,8 +6,9 @@ use crate::certify::{self, TermArgs};
 use crate::say::{self, Training};
 use crate::{flag, output};
 use clap::Args;
+use counterpoint::data::{Outcome, Schema};
 use counterpoint::explain::{Evidence, explain_policy};
-use counterpoint::{Engine, Estimate, Estimator, Learned, Policy, Recipe, Result, evaluate, learn_knowing};
+use counterpoint::{Engine, Estimate, Estimator, Gate, Learned, Learner, Policy, Recipe, Result, evaluate};
 use counterpoint_report::policy_page;
 use std::path::PathBuf;
 
@@ -56,13 +57,13 @@ impl Learn {
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let parts = whole.into_parts(self.log.rule(recipe.seed))?;
         let bar = Training::new(recipe.starts, recipe.proximal_steps);
-        let learned = learn_knowing(&engine, &parts.train, &recipe, logging.as_ref(), &|p| bar.watch(p));
+        let learned =
+            Learner::new(&recipe).logging(logging.as_ref()).watch(&|p| bar.watch(p)).learn(&parts.train.on(&engine));
         bar.finish();
         let learned = learned?;
-        let valid = evaluate(&engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
-        tell(&learned, &recipe, parts.train.rows());
-        let direction = log.schema().direction;
-        tell_estimate("valid part", &valid, &log.schema().outcome, |c| direction.to_user(c));
+        let valid = evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
+        tell(&learned, &recipe, log.schema(), parts.train.rows());
+        tell_estimate("valid part", &valid, &log.schema().outcome);
         let mut files = vec![(self.output.clone(), learned.policy.to_json_noting(&notes(&log)))];
         let certificate = if self.no_certify {
             None
@@ -92,19 +93,12 @@ impl Learn {
         if self.json {
             say::json(&serde_json::json!({
                 "output": self.output.display().to_string(),
-                "objective": direction.to_user(learned.objective),
+                "objective": learned.objective,
                 "std": learned.policy.std(),
                 "starts": learned.starts,
                 "best_start": learned.best,
                 "silent_contexts": learned.silent_contexts,
-                "valid": {
-                    "value": direction.to_user(valid.cost),
-                    "std_error": valid.std_error,
-                    "logged": direction.to_user(valid.logged_cost),
-                    "logged_std_error": valid.logged_std_error,
-                    "effective_share": valid.effective / valid.rows,
-                    "mean_weight": valid.mean_weight,
-                },
+                "valid": valid,
                 "propensities": learned.propensities,
                 "recipe": recipe,
                 "certificate": certificate,
@@ -127,19 +121,20 @@ impl Learn {
 }
 
 /// What training found.
-pub(crate) fn tell(learned: &Learned, recipe: &Recipe, rows: usize) {
+pub(crate) fn tell(learned: &Learned, recipe: &Recipe, schema: &Schema, rows: usize) {
     say::heading("Learned");
     let passes: usize = learned.starts.iter().map(|s| s.evaluations).sum();
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for s in learned.starts.iter().filter(|s| s.objective.is_finite()) {
-        (low, high) = (low.min(s.objective), high.max(s.objective));
-    }
+    let finite = || learned.starts.iter().map(|s| s.objective).filter(|o| o.is_finite());
+    let (worst, better) = match schema.direction {
+        Outcome::Reward => (finite().fold(f64::INFINITY, f64::min), "rewards, larger is better"),
+        Outcome::Cost => (finite().fold(f64::NEG_INFINITY, f64::max), "costs, smaller is better"),
+    };
     say::line(format_args!(
         "  {rows} rows, {} parameters, {} starts, {passes} passes over the data",
         learned.policy.theta.len(),
         recipe.starts
     ));
-    say::line(format_args!("  training objective {low:.5} (worst start {high:.5}; costs, smaller is better)"));
+    say::line(format_args!("  training objective {:.5} (worst start {worst:.5}; {better})", learned.objective));
     let stds: Vec<String> = learned.policy.std().iter().map(|s| format!("{s:.4}")).collect();
     say::line(format_args!(
         "  std of the policy {}; best start: {}",
@@ -155,10 +150,10 @@ pub(crate) fn tell(learned: &Learned, recipe: &Recipe, rows: usize) {
 }
 
 /// What a part of the log says about the policy.
-pub(crate) fn tell_estimate(part: &str, e: &Estimate, outcome: &str, user: impl Fn(f64) -> f64) {
+pub(crate) fn tell_estimate(part: &str, e: &Estimate, outcome: &str) {
     say::heading(format_args!("Estimated on the {part} (self-normalised)"));
-    say::line(format_args!("  {outcome} of the log       {:>9.4} ± {:.4}", user(e.logged_cost), e.logged_std_error));
-    say::line(format_args!("  {outcome} of the policy    {:>9.4} ± {:.4}", user(e.cost), e.std_error));
+    say::line(format_args!("  {outcome} of the log       {:>9.4} ± {:.4}", e.logged, e.logged_std_error));
+    say::line(format_args!("  {outcome} of the policy    {:>9.4} ± {:.4}", e.estimate, e.std_error));
     say::line(format_args!(
         "  rests on {:.0} effective rows of {:.0} ({:.1}%); mean weight {:.3} (should be near 1)",
         e.effective,
@@ -166,7 +161,7 @@ pub(crate) fn tell_estimate(part: &str, e: &Estimate, outcome: &str, user: impl 
         100.0 * e.effective / e.rows,
         e.mean_weight
     ));
-    if e.effective < 50.0 || (e.mean_weight - 1.0).abs() > 0.1 {
+    if !Gate::default().passes(e.effective, e.rows, e.mean_weight) {
         say::line(
             "  warning: too few effective rows or weights that do not average to 1: do not believe this estimate",
         );

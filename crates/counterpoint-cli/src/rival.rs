@@ -7,7 +7,7 @@ use crate::{flag, output, say};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use counterpoint::rivals::{Judged, Rival, choose};
-use counterpoint::{Engine, Error, Gate, Policy, Result};
+use counterpoint::{Engine, Error, Policy, Result};
 use std::path::PathBuf;
 
 /// Learn by one of the methods the paper compares with, certify the result, and write both.
@@ -71,11 +71,7 @@ impl RunRival {
         let grid = held(Rival::grid(&self.method, log.d())?, &settings)?;
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let terms = self.terms.terms(self.seed);
-        let gate = Gate {
-            min_effective_rows: terms.min_effective_rows,
-            min_effective_share: terms.min_effective_share,
-            max_mean_weight_error: terms.max_mean_weight_error,
-        };
+        let gate = terms.gate;
         let bar =
             say::bar(grid.len() as u64, "{spinner} learning {bar:30} {pos}/{len} settings [{elapsed}, {eta} left]");
         let rows = [&parts.train, &parts.valid];

@@ -9,9 +9,7 @@ use crate::{flag, output};
 use clap::Args;
 use counterpoint::data::Journal;
 use counterpoint::explain::{Evidence, explain_policy};
-use counterpoint::{
-    Engine, Entry, Error, Estimator, Fit, Gate, Grid, Log, Memory, Result, Selected, Step, evaluate, select,
-};
+use counterpoint::{Engine, Entry, Error, Estimator, Fit, Grid, Log, Memory, Result, Selected, Step, evaluate, select};
 use counterpoint_report::policy_page;
 use std::path::{Path, PathBuf};
 
@@ -67,15 +65,15 @@ impl Select {
         let log = whole.heading();
         let parts = whole.into_parts(self.log.rule(self.seed))?;
         let selected = with_journal(&journal, self.resume, |memory| {
-            select(&engine, &parts, &grid, self.seed, Gate::default(), memory)
+            let rows = (parts.train.on(&engine), parts.valid.on(&engine));
+            select(&rows, &grid, self.seed, self.terms.terms(self.seed).gate, memory)
         })?;
-        let user = |c: f64| log.schema().direction.to_user(c);
-        let board = leaderboard(&selected, &log, user);
+        let board = leaderboard(&selected, &log);
         let policy = selected.policy.to_json_noting(&notes(&log));
         let mut files = vec![(self.output.clone(), policy), (file, format!("{board:#}\n"))];
-        tell(&selected, &log.schema().outcome, user);
-        let valid = evaluate(&engine, &parts.valid, &selected.policy, &Estimator::SNIPS, None)?;
-        tell_estimate("valid part", &valid, &log.schema().outcome, user);
+        tell(&selected, &log.schema().outcome);
+        let valid = evaluate(&parts.valid.on(&engine), &selected.policy, &Estimator::SNIPS)?;
+        tell_estimate("valid part", &valid, &log.schema().outcome);
         say::line("  (chosen on these rows, so a little too good to be true)");
         let certificate = certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed))?;
         certify::tell(&certificate, &log.schema().outcome);
@@ -105,8 +103,7 @@ impl Select {
                 "leaderboard": board,
                 "propensities": log.schema().propensities,
                 "certificate": certificate,
-                "valid": {"value": user(valid.cost), "std_error": valid.std_error, "logged": user(valid.logged_cost),
-                          "effective_share": valid.effective / valid.rows, "mean_weight": valid.mean_weight},
+                "valid": valid,
             }));
         }
         Ok(Done::certified(&certificate))
@@ -166,8 +163,8 @@ fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<
     })
 }
 
-/// The leaderboard for programs, on the user's scale.
-pub(crate) fn leaderboard(selected: &Selected, log: &Log, user: impl Fn(f64) -> f64) -> serde_json::Value {
+/// The leaderboard for programs.
+pub(crate) fn leaderboard(selected: &Selected, log: &Log) -> serde_json::Value {
     let estimated = log.schema().propensities.estimated().is_some();
     let rows: Vec<_> = selected
         .leaderboard
@@ -175,7 +172,7 @@ pub(crate) fn leaderboard(selected: &Selected, log: &Log, user: impl Fn(f64) -> 
         .enumerate()
         .map(|(rank, e)| {
             serde_json::json!({
-                "rank": rank + 1, "candidate": e.candidate, "round": e.round, "value": e.cost.map(&user), "std_error": e.std_error,
+                "rank": rank + 1, "candidate": e.candidate, "round": e.round, "estimate": e.estimate, "std_error": e.std_error,
                 "effective_share": e.effective_share, "mean_weight": e.mean_weight, "folds_passed": e.folds.0,
                 "folds": e.folds.1, "propensities": if estimated { "estimated" } else { "logged" }, "failure": e.failure, "recipe": e.recipe,
             })
@@ -185,15 +182,15 @@ pub(crate) fn leaderboard(selected: &Selected, log: &Log, user: impl Fn(f64) -> 
 }
 
 /// The head of the leaderboard for people.
-pub(crate) fn tell(selected: &Selected, outcome: &str, user: impl Fn(f64) -> f64) {
-    let refused = selected.leaderboard.iter().filter(|e| e.cost.is_none()).count();
+pub(crate) fn tell(selected: &Selected, outcome: &str) {
+    let refused = selected.leaderboard.iter().filter(|e| e.estimate.is_none()).count();
     say::heading(format_args!("Leaderboard ({} candidates, {refused} behind the gate)", selected.leaderboard.len()));
     say::line(format_args!(
         "  {:>4} {:>10} {:>10} {:>8} {:>11}  recipe",
         "rank", outcome, "std error", "n_eff/n", "mean weight"
     ));
     for (rank, e) in selected.leaderboard.iter().take(8).enumerate() {
-        let value = e.cost.map_or("refused".into(), |c| format!("{:.4}", user(c)));
+        let value = e.estimate.map_or("refused".into(), |v| format!("{v:.4}"));
         say::line(format_args!(
             "  {:>4} {value:>10} {:>10.4} {:>8.3} {:>11.3}  {}",
             rank + 1,

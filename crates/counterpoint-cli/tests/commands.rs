@@ -26,7 +26,7 @@ fn a_simulated_log_becomes_a_policy_and_an_estimate() {
         let learned = run(d, &format!("learn log.{ending} {COLUMNS} {SMALL} -o {ending}.json --json"));
         assert!(learned.status.success(), "{}", text(&learned.stderr));
         let said: serde_json::Value = serde_json::from_slice(&learned.stdout).unwrap();
-        assert!(said["valid"]["value"].as_f64().unwrap() > said["valid"]["logged"].as_f64().unwrap());
+        assert!(said["valid"]["estimate"].as_f64().unwrap() > said["valid"]["logged"].as_f64().unwrap());
     }
     // the same rows in three formats: the same bytes of policy
     let policies = ["parquet", "csv", "arrow"].map(|e| std::fs::read(d.join(format!("{e}.json"))).unwrap());
@@ -34,7 +34,28 @@ fn a_simulated_log_becomes_a_policy_and_an_estimate() {
     let evaluated = run(d, &format!("evaluate parquet.json log.parquet {COLUMNS} --json"));
     assert!(evaluated.status.success(), "{}", text(&evaluated.stderr));
     let said: serde_json::Value = serde_json::from_slice(&evaluated.stdout).unwrap();
-    assert!(said["snips"]["value"].is_number() && said["logged"]["value"].is_number());
+    assert!(said["snips"]["estimate"].is_number() && said["logged"]["estimate"].is_number());
+}
+
+/// The narrow policy has the better estimate and about 450 effective rows, the wide one about 1,100.
+#[test]
+fn select_picks_by_the_gate_that_its_certificate_uses() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    assert!(run(d, "simulate moons --rows 9000 --seed 5 -o log.parquet").status.success());
+    std::fs::write(d.join("grid.toml"), "keep = 1.0\n[recipe]\npolicy = \"linear\"\nstarts = 1\nstd = [0.15, 0.5]\n")
+        .unwrap();
+    let chosen = |gate: &str, name: &str| {
+        let done = run(d, &format!("select log.parquet {COLUMNS} --grid grid.toml {gate} -o {name} --json"));
+        let said: serde_json::Value = serde_json::from_slice(&done.stdout).expect(&text(&done.stderr));
+        let std = said["leaderboard"][0]["recipe"]["std"].as_f64().unwrap();
+        (std, said["certificate"]["valid"]["effective"].as_f64().unwrap(), said["certificate"]["verdict"].clone())
+    };
+    let (std, effective, _) = chosen("", "a.json");
+    assert_eq!(std, 0.15, "{effective} effective rows");
+    let need = (2.0 * effective).round();
+    let (std, effective, verdict) = chosen(&format!("--min-effective-rows {need}"), "b.json");
+    assert!(std == 0.5 && effective > need && verdict != "invalid", "{std} {effective} {verdict}");
 }
 
 #[test]
@@ -97,13 +118,15 @@ fn evaluate_sets_every_estimator_side_by_side() {
     for name in plain.into_iter().chain(modelled) {
         let e = &said[name];
         let number = |k: &str| e[k].as_f64().unwrap_or_else(|| panic!("{name} {k}: {e}"));
-        assert!(number("low") < number("value") && number("value") < number("high") && number("std_error") > 0.0);
+        assert!(
+            number("lower") < number("estimate") && number("estimate") < number("upper") && number("std_error") > 0.0
+        );
         assert_eq!(e["mean_weight"].is_number(), name != "direct", "{name}");
     }
     for name in ["switch", "cab"] {
         assert!(said[name]["failure"].as_str().unwrap().contains("logging density"), "{}", said[name]);
     }
-    assert!(said["mean_action"]["value"].is_number() && words.contains("mean action"));
+    assert!(said["mean_action"]["estimate"].is_number() && words.contains("mean action"));
     // the columns of the table stand under each other
     let lines: Vec<&str> = words.lines().collect();
     let head = lines.iter().position(|l| l.contains("n_eff/n")).unwrap();
@@ -112,7 +135,7 @@ fn evaluate_sets_every_estimator_side_by_side() {
     }
     let (said, words) = asked("--rows test --logging-policy logging.json");
     for name in ["switch", "cab"] {
-        let off = said[name]["value"].as_f64().unwrap() - said["doubly-robust"]["value"].as_f64().unwrap();
+        let off = said[name]["estimate"].as_f64().unwrap() - said["doubly-robust"]["estimate"].as_f64().unwrap();
         assert!(off.abs() < 0.1, "{name}: {off}");
     }
     assert!(words.contains("test rows"));
@@ -184,7 +207,7 @@ fn the_recipe_it_prints_is_the_recipe_it_reads() {
 #[test]
 fn the_demo_tells_estimate_and_truth() {
     let dir = tempfile::tempdir().unwrap();
-    let done = run(dir.path(), "demo --rows 12000 --json --keep kept");
+    let done = run(dir.path(), "demo --rows 15000 --json --keep kept");
     assert!(done.status.success(), "{}", text(&done.stderr));
     let said: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
     let truth = |k: &str| said["truth"][k].as_f64().unwrap();

@@ -69,7 +69,7 @@ fn every_command_says_that_propensities_are_estimated() {
     let by = |args: &str| -> f64 {
         let done = run(d, &format!("evaluate p.json {args} {COLUMNS} --json"));
         let json: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-        json["snips"]["value"].as_f64().unwrap()
+        json["snips"]["estimate"].as_f64().unwrap()
     };
     let (fitted, logged) = (by("bare.csv --propensity fit"), by("log.csv --propensity propensity"));
     assert!((fitted - logged).abs() < 0.02, "{fitted} {logged}");

@@ -15,6 +15,7 @@
 //! Rows for the gate and rows for the decision are drawn separately and are the same for all policies.
 
 use counterpoint::certify::{Terms, Verdict, certify_scored};
+use counterpoint::data::Outcome;
 use counterpoint::folds::{Bootstrap, Moments, Scored};
 use counterpoint::{Engine, Family, Result};
 use rand::rngs::ChaCha8Rng;
@@ -235,13 +236,13 @@ fn decide(rule: Rule, valid: &[Scored], test: &[Scored]) -> Result<Verdict> {
     let normal = counterpoint::certify::Method::Normal;
     let terms = Terms { interval: normal, ..Terms::default() };
     if rule == Rule::Paired {
-        return Ok(certify_scored(&Engine::single(), valid, test, &terms)?.verdict);
+        return Ok(certify_scored(&Engine::single(), valid, test, &terms, Outcome::Cost)?.verdict);
     }
     let (gate, own) = (sums(valid), sums(test));
     let share = gate.effective() / gate.n();
     let (value, std_error) = if rule == Rule::PaperIps { ips(&own, test) } else { own.value() };
     let passes = value + Z * std_error < own.logged().0;
-    Ok(match (share > terms.min_effective_share, passes) {
+    Ok(match (share > terms.gate.min_effective_share, passes) {
         (false, _) => Verdict::Invalid,
         (true, true) => Verdict::Deploy,
         (true, false) => Verdict::Keep,

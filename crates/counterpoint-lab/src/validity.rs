@@ -4,6 +4,7 @@ use crate::{
     COCOA_REWARD, Cocoa, LOGGING_MEAN, LOGGING_STD, Potential, cocoa_logging_mean, cocoa_value, expected_reward,
 };
 use counterpoint::certify::{Certificate, Monitor, Terms, Verdict, certify_many_scored, certify_scored};
+use counterpoint::data::Outcome;
 use counterpoint::folds::Scored;
 use counterpoint::{Engine, Family, Result};
 use rayon::prelude::*;
@@ -168,7 +169,7 @@ pub fn tally(world: World, c: &Candidate, n: usize, logs: usize, seed: u64, term
         .map_init(Engine::single, |engine, k| {
             let at = (seed << 24) + 2 * k;
             let (valid, test) = (world.scored(&[*c], n, at), world.scored(&[*c], n, at + 1));
-            certify_scored(engine, &valid, &test, &Terms { seed: k, ..terms.clone() })
+            certify_scored(engine, &valid, &test, &Terms { seed: k, ..terms.clone() }, Outcome::Cost)
         })
         .collect::<Result<_>>()?;
     let (value, gain) = (-world.value(c), world.logged() - world.value(c));

@@ -6,9 +6,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use counterpoint::data::{Column, Outcome, Roles, Table};
-use counterpoint::{Engine, Recipe, SplitRule, learn};
+use counterpoint::{Recipe, SplitRule, learn};
 use counterpoint_lab::{Potential, Split, online_value};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// The bar; the default recipe passes it by about 0.05.
@@ -46,7 +45,7 @@ fn the_default_recipe_passes_the_bar_on_the_papers_files() {
             split: Some("split".into()),
         };
         let parts = table.into_log(&roles).unwrap().split(SplitRule::Column).unwrap();
-        let learned = learn(&Engine::new(0).unwrap(), &parts.train, &recipe(), &|_| ControlFlow::Continue(())).unwrap();
+        let learned = learn(&parts.train, &recipe()).unwrap();
         let value = online_value(&learned.policy, [&x0, &x1], &potential, 1);
         assert!(value >= BAR, "{name}: {value}");
     }
@@ -57,7 +56,7 @@ fn the_default_recipe_passes_the_bar_on_fresh_logs() {
     for kind in Potential::ALL {
         let simulated = kind.simulate(30_000, 11);
         let parts = simulated.log().unwrap().split(SplitRule::Column).unwrap();
-        let learned = learn(&Engine::new(0).unwrap(), &parts.train, &recipe(), &|_| ControlFlow::Continue(())).unwrap();
+        let learned = learn(&parts.train, &recipe()).unwrap();
         let value = simulated.online_value(&learned.policy, Split::Test, 1);
         assert!(value >= BAR, "{kind}: {value}");
     }

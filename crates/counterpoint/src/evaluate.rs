@@ -1,52 +1,68 @@
 //! What a given policy would have cost, by several estimators side by side.
 
-use crate::data::Log;
-use crate::engine::Engine;
+use crate::data::{Outcome, Summaries};
 use crate::error::Result;
 use crate::estimate::{Estimator, Form, LossModel, Normalise, Weight};
-use crate::folds::{Design, Precision, Question, Risk};
+use crate::folds::{Precision, Question, Risk, RiskSpec, Threads};
 use crate::policy::Policy;
+use crate::source::Source;
 use serde::Serialize;
 
-/// One estimate of a policy's value, on the scale of costs.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// One estimate of a policy's value per row, in the direction of the log's outcome: rewards as rewards, costs as costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Estimate {
-    /// The estimated cost.
-    pub cost: f64,
+    /// Whether values are rewards or costs.
+    pub direction: Outcome,
+    /// The estimated value.
+    pub estimate: f64,
     /// Its standard error by the delta method.
     pub std_error: f64,
-    /// (sum v)^2 / sum v^2 of the weights this estimator uses.
+    /// Lower end of the 95% interval by the delta method, 1.96 standard errors below the estimate.
+    ///
+    /// A quick look, not a verdict: [`certify`](crate::certify()) has intervals that hold for skewed weights.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+    /// Effective sample size (sum v)^2 / sum v^2 of the weights this estimator uses.
     pub effective: f64,
     /// Their mean; near 1 for raw weights if the policy stays where the log has been.
     pub mean_weight: f64,
     /// Rows (sum of row weights).
     pub rows: f64,
-    /// Mean cost of the log itself on the same rows.
-    pub logged_cost: f64,
-    /// Standard error of the mean cost of the log.
+    /// Mean outcome of the log itself on the same rows.
+    pub logged: f64,
+    /// Its standard error.
     pub logged_std_error: f64,
+}
+
+impl Estimate {
+    /// From an estimate of the cost and what it rests on: (cost, its standard error), the weights' (effective sample size, mean,
+    /// rows), and the log's own (cost, standard error).
+    pub fn from_cost(direction: Outcome, cost: (f64, f64), weights: (f64, f64, f64), logged: (f64, f64)) -> Self {
+        let (estimate, std_error) = (direction.to_user(cost.0), cost.1);
+        Estimate {
+            direction,
+            estimate,
+            std_error,
+            lower: estimate - Z95 * std_error,
+            upper: estimate + Z95 * std_error,
+            effective: weights.0,
+            mean_weight: weights.1,
+            rows: weights.2,
+            logged: direction.to_user(logged.0),
+            logged_std_error: logged.1,
+        }
+    }
+
+    /// The estimate as a cost, whatever the direction of the outcome: smaller is better.
+    pub fn cost(&self) -> f64 {
+        self.direction.to_user(self.estimate)
+    }
 }
 
 /// The 97.5% point of the normal law.
 const Z95: f64 = 1.959_963_984_540_054;
-
-impl Estimate {
-    /// The 95% interval by the delta method: the cost and 1.96 standard errors either side.
-    ///
-    /// A quick look, not a verdict: [`certify`](crate::certify()) has intervals that hold for skewed weights.
-    pub fn interval(&self) -> (f64, f64) {
-        (self.cost - Z95 * self.std_error, self.cost + Z95 * self.std_error)
-    }
-}
-
-/// What estimators beyond the plain ones rest on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Aids<'a> {
-    /// A loss model from other rows, for the direct method, doubly robust estimates, SWITCH and CAB.
-    pub model: Option<&'a LossModel>,
-    /// The logging policy as a function, for SWITCH and CAB.
-    pub logging: Option<&'a Policy>,
-}
 
 /// Every estimator there is, by name: those with a cap (and the threshold of SWITCH) at `cap`.
 ///
@@ -72,58 +88,92 @@ pub fn every_estimator(cap: f64) -> Vec<(&'static str, Estimator)> {
     ]
 }
 
-/// Estimates the cost of `policy` on `log`; `model` is needed by doubly robust and direct estimates.
+/// Estimates the value of a policy from rows that others logged (off-policy evaluation).
 ///
 /// ```
-/// use counterpoint::{Engine, Estimator, Family, Log, Policy, evaluate};
+/// use counterpoint::{Estimator, Family, Log, Policy, evaluate};
 /// let log = Log::builder().action("a", vec![0.5, 1.0, 2.0]).cost("y", vec![1.0, 2.0, 6.0])
 ///     .propensity("p", [0.5f64, 1.0, 2.0].map(|a| Family::Normal.log_density(a, 1.0, 2.0).value.exp()).to_vec()).build()?;
 /// // the policy that logged the data: every weight is 1
 /// let own = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[2.0])?;
-/// let e = evaluate(&Engine::single(), &log, &own, &Estimator::SNIPS, None)?;
-/// assert!((e.cost - 3.0).abs() < 1e-12 && (e.effective - 3.0).abs() < 1e-9);
+/// let e = evaluate(&log, &own, &Estimator::SNIPS)?;
+/// assert!((e.estimate - 3.0).abs() < 1e-12 && (e.effective - 3.0).abs() < 1e-9);
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn evaluate(
-    engine: &Engine,
-    log: &Log,
-    policy: &Policy,
-    estimator: &Estimator,
-    model: Option<&LossModel>,
-) -> Result<Estimate> {
-    evaluate_with(engine, log, policy, estimator, Aids { model, logging: None })
+///
+/// [`Evaluator`] brings the loss model and the logging policy that some estimators need.
+pub fn evaluate(log: &dyn Source, policy: &Policy, estimator: &Estimator) -> Result<Estimate> {
+    Evaluator::new(*estimator).evaluate(log, policy)
 }
 
-/// [`evaluate`] with all that an estimator may need.
-pub fn evaluate_with(
-    engine: &Engine,
-    log: &Log,
-    policy: &Policy,
-    estimator: &Estimator,
-    aids: Aids,
-) -> Result<Estimate> {
-    policy.check()?;
-    let (model, logging) = (aids.model.cloned(), aids.logging.cloned());
-    let question = Question { model, logging, ..Question::new(*estimator) };
-    // a self-normalised estimate moves with a shift of the costs: centring them keeps digits
-    let costs = log.cost_summary();
-    let shift = if estimator.normalise == Normalise::ByWeights { costs.mean() } else { 0.0 };
-    let design = Design::new(log, policy, &question, shift, Precision::F64)?;
-    let risk = Risk::new(&question, policy)?.values_only();
-    let mut slots = Vec::new();
-    risk.ask(engine, &design, &mut slots)?;
-    let sums = slots[0].sums;
-    let cost = sums.risk(estimator.normalise) + shift;
-    if !cost.is_finite() {
-        return Err(risk.blame(&slots[0]));
+/// What estimators beyond the plain ones rest on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aids<'a> {
+    /// A loss model from other rows ([`fit_model`](crate::fit_model)), for the direct method, doubly robust estimates, SWITCH and CAB.
+    pub model: Option<&'a LossModel>,
+    /// The logging policy as a function, for SWITCH and CAB.
+    pub logging: Option<&'a Policy>,
+}
+
+/// An estimator with all that it may need.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluator<'a> {
+    estimator: Estimator,
+    aids: Aids<'a>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// Evaluates by this estimator.
+    pub fn new(estimator: Estimator) -> Self {
+        Evaluator { estimator, aids: Aids::default() }
     }
-    Ok(Estimate {
-        cost,
-        std_error: sums.std_error(estimator.normalise),
-        effective: sums.effective(),
-        mean_weight: sums.mean_weight(),
-        rows: sums.n,
-        logged_cost: costs.mean(),
-        logged_std_error: costs.std() / sums.n.sqrt(),
-    })
+
+    /// Everything at once.
+    #[must_use]
+    pub fn aids(mut self, aids: Aids<'a>) -> Self {
+        self.aids = aids;
+        self
+    }
+
+    /// A loss model from other rows ([`fit_model`](crate::fit_model)), for the direct method, doubly robust estimates, SWITCH and CAB.
+    #[must_use]
+    pub fn model(mut self, model: Option<&'a LossModel>) -> Self {
+        self.aids.model = model;
+        self
+    }
+
+    /// The logging policy as a function, for SWITCH and CAB.
+    #[must_use]
+    pub fn logging(mut self, policy: Option<&'a Policy>) -> Self {
+        self.aids.logging = policy;
+        self
+    }
+
+    /// Estimates the value of a policy from these rows.
+    pub fn evaluate(&self, log: &dyn Source, policy: &Policy) -> Result<Estimate> {
+        policy.check()?;
+        let estimator = self.estimator;
+        let question = Question {
+            model: self.aids.model.cloned(),
+            logging: self.aids.logging.cloned(),
+            ..Question::new(estimator)
+        };
+        // a self-normalised estimate moves with a shift of the costs: centring them keeps digits
+        let costs = log.get(Summaries)?.cost;
+        let shift = if estimator.normalise == Normalise::ByWeights { costs.mean() } else { 0.0 };
+        let spec = RiskSpec { policy: policy.clone(), question, baseline: shift, precision: Precision::F64 };
+        let rows = log.prepare(&spec)?;
+        let risk = Risk::from_spec(&spec)?.values_only();
+        let mut slots = Vec::new();
+        rows.evaluate(&risk, &policy.theta, Threads::All, &mut slots)?;
+        let sums = slots[0].sums;
+        let cost = sums.risk(estimator.normalise) + shift;
+        if !cost.is_finite() {
+            return Err(risk.blame(&slots[0]));
+        }
+        let weights = (sums.effective(), sums.mean_weight(), sums.n);
+        let logged = (costs.mean(), costs.std() / sums.n.sqrt());
+        let cost = (cost, sums.std_error(estimator.normalise));
+        Ok(Estimate::from_cost(log.schema().direction, cost, weights, logged))
+    }
 }

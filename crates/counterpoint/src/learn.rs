@@ -4,21 +4,21 @@
 //! [`learn`] starts several times, keeps the best training objective, and reports the spread. Starting points run side
 //! by side where there are more of them than threads; the result is the same bits either way.
 
-use crate::data::{Log, Propensities};
-use crate::engine::Engine;
+use crate::data::{Columns, Propensities, Sample, Sampled, Schema, Summaries, Summary};
 use crate::error::{Error, Result};
 use crate::estimate::{LossModel, Normalise};
 use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scaler};
-use crate::folds::{Crm, Design, LossOptions, Question, fit_loss_model};
+use crate::folds::{Crm, Gram, LossOptions, Question, Risk, RiskSpec, Threads};
 use crate::optim::{Optimiser, Optimum};
 use crate::policy::{Clp, Family, Link, Mean, Origin, Policy, Std};
 use crate::recipe::{Baseline, BaselineName, PolicyKind, Recipe, StartName, StdKind, StdName};
 use crate::rng::{Purpose, stream};
+use crate::source::Source;
 use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
 use std::ops::ControlFlow;
 
-/// Rows that maps are learned from: quantiles, centres and bandwidths need no more.
+/// Rows that maps are learned from: quantiles, centres and bandwidths need no more. They are the only rows that travel.
 const SAMPLE: usize = 50_000;
 
 /// What was learned.
@@ -26,7 +26,7 @@ const SAMPLE: usize = 50_000;
 pub struct Learned {
     /// The policy with the best training objective.
     pub policy: Policy,
-    /// Its training objective, on the scale of costs, baseline included.
+    /// Its training objective in the direction of the log's outcome (larger is better for rewards), baseline included.
     pub objective: f64,
     /// Every starting point, in order.
     pub starts: Vec<Start>,
@@ -34,7 +34,7 @@ pub struct Learned {
     pub best: usize,
     /// Contexts that do not vary in the train part and so say nothing.
     pub silent_contexts: Vec<String>,
-    /// The baseline that was subtracted from costs.
+    /// The baseline that was subtracted from costs (inside, rewards are negative costs).
     pub baseline: f64,
     /// The loss model, where the recipe needed one.
     pub model: Option<LossModel>,
@@ -45,7 +45,7 @@ pub struct Learned {
 /// How one starting point ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct Start {
-    /// Its training objective.
+    /// Its training objective, in the direction of the log's outcome.
     pub objective: f64,
     /// Passes over the data.
     pub evaluations: usize,
@@ -66,7 +66,7 @@ pub struct Progress {
     pub iteration: usize,
     /// Passes over the data so far.
     pub evaluations: usize,
-    /// The objective.
+    /// The objective, in the direction of the log's outcome, baseline included.
     pub objective: f64,
 }
 
@@ -76,7 +76,7 @@ pub type Watch<'a> = dyn Fn(&Progress) -> ControlFlow<()> + Sync + 'a;
 /// Learns a policy from the train part of a log.
 ///
 /// ```
-/// use counterpoint::{Engine, Log, Recipe, learn};
+/// use counterpoint::{Log, Recipe, learn};
 /// # let u = |i: usize| (i as f64 * 0.754_877_666).fract();
 /// // 2,000 rows whose best action is 1 + x; logged uniformly between 0 and 3
 /// let x: Vec<f64> = (0..2000).map(|i| u(i)).collect();
@@ -85,48 +85,94 @@ pub type Watch<'a> = dyn Fn(&Progress) -> ControlFlow<()> + Sync + 'a;
 /// let log = Log::builder().context("x", x).action("a", a).cost("y", cost)
 ///     .propensity("p", vec![1.0 / 3.0; 2000]).build()?;
 /// let recipe = Recipe::from_toml("policy = \"linear\"\nstarts = 1")?;
-/// let learned = learn(&Engine::single(), &log, &recipe, &|_| std::ops::ControlFlow::Continue(()))?;
+/// let learned = learn(&log, &recipe)?;
 /// assert!((learned.policy.mean(&[0.5])[0] - 1.5).abs() < 0.1);
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn learn(engine: &Engine, train: &Log, recipe: &Recipe, watch: &Watch) -> Result<Learned> {
-    learn_knowing(engine, train, recipe, None, watch)
+///
+/// [`Learner`] has more to choose; [`Log::on`] chooses the threads, on which the result does not depend.
+pub fn learn(train: &dyn Source, recipe: &Recipe) -> Result<Learned> {
+    Learner::new(recipe).learn(train)
 }
 
-/// [`learn`] with the logging policy known as a function, which `switch` and `cab` need.
-pub fn learn_knowing(
-    engine: &Engine,
-    train: &Log,
-    recipe: &Recipe,
-    logging: Option<&Policy>,
-    watch: &Watch,
-) -> Result<Learned> {
-    recipe.check()?;
-    let mut plan = Plan::new(engine, train, recipe)?;
-    plan.question.logging = logging.cloned();
-    let design = Design::new(train, &plan.policy, &plan.question, plan.baseline, recipe.precision)?;
-    let indices: Vec<usize> = (0..recipe.starts).collect();
-    let attempt = |engine: &Engine, start: usize| -> Result<Optimum> {
-        let theta = plan.start(recipe, start as u64)?;
-        let mut crm = Crm::new(engine, &design, &plan.question, &plan.policy, recipe.ridge)?;
-        let found = recipe.method().minimise(&mut crm, &theta, &mut |p| {
-            watch(&Progress {
-                start,
-                outer: p.outer,
-                iteration: p.iteration,
-                evaluations: p.evaluations,
-                objective: p.value,
-            })
-        });
-        // the optimiser only knows that a number was not finite; the objective knows which
-        found.map_err(|e| if e.kind() == crate::ErrorKind::Numeric { crm.blame() } else { e })
-    };
-    let outcomes: Vec<Result<Optimum>> = if recipe.starts >= engine.threads() {
-        engine.map(&indices, |&i| attempt(&Engine::single(), i))
-    } else {
-        indices.iter().map(|&i| engine.enter(|| attempt(engine, i))).collect()
-    };
-    plan.conclude(train, outcomes)
+/// [`learn`] with choices that are not part of the recipe.
+///
+/// ```
+/// # use counterpoint::{Engine, Learner, Log, Recipe};
+/// # let a: Vec<f64> = (0..500).map(|i| (i as f64 * 0.569_840_291).fract()).collect();
+/// # let log = Log::builder().action("a", a.clone()).cost("y", a).propensity("p", vec![1.0; 500]).build()?;
+/// let recipe = Recipe::from_toml("policy = \"constant\"\nstarts = 1")?;
+/// let steps = std::sync::atomic::AtomicUsize::new(0);
+/// let watch = |_: &counterpoint::Progress| {
+///     steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+///     std::ops::ControlFlow::Continue(())
+/// };
+/// let learned = Learner::new(&recipe).watch(&watch).learn(&log.on(&Engine::single()))?;
+/// assert!(steps.into_inner() > 0);
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+pub struct Learner<'a> {
+    recipe: &'a Recipe,
+    logging: Option<&'a Policy>,
+    watch: &'a Watch<'a>,
+}
+
+impl<'a> Learner<'a> {
+    /// Learns by this recipe.
+    pub fn new(recipe: &'a Recipe) -> Self {
+        Learner { recipe, logging: None, watch: &|_| ControlFlow::Continue(()) }
+    }
+
+    /// The logging policy as a function, which `switch` and `cab` need.
+    #[must_use]
+    pub fn logging(mut self, policy: Option<&'a Policy>) -> Self {
+        self.logging = policy;
+        self
+    }
+
+    /// An observer, who sees progress and may ask to stop.
+    #[must_use]
+    pub fn watch(mut self, watch: &'a Watch<'a>) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// Learns from these rows, wherever they are.
+    pub fn learn(&self, train: &dyn Source) -> Result<Learned> {
+        let recipe = self.recipe;
+        recipe.check()?;
+        let mut plan = Plan::new(train, recipe)?;
+        plan.question.logging = self.logging.cloned();
+        let spec = RiskSpec {
+            policy: plan.policy.clone(),
+            question: plan.question.clone(),
+            baseline: plan.baseline,
+            precision: recipe.precision,
+        };
+        let rows = train.prepare(&spec)?;
+        let attempt = |start: usize, threads: Threads| -> Result<Optimum> {
+            let theta = plan.start(recipe, start as u64)?;
+            let mut crm = Crm::on(&*rows, threads, Risk::from_spec(&spec)?, &plan.policy, recipe.ridge)?;
+            let found = recipe.method().minimise(&mut crm, &theta, &mut |p| {
+                (self.watch)(&Progress {
+                    start,
+                    outer: p.outer,
+                    iteration: p.iteration,
+                    evaluations: p.evaluations,
+                    objective: train.schema().direction.to_user(p.value + plan.offset()),
+                })
+            });
+            // the optimiser only knows that a number was not finite; the objective knows which
+            found.map_err(|e| if e.kind() == crate::ErrorKind::Numeric { crm.blame() } else { e })
+        };
+        let indices: Vec<usize> = (0..recipe.starts).collect();
+        let outcomes: Vec<Result<Optimum>> = if recipe.starts >= train.engine().threads() {
+            train.engine().map(&indices, |&i| attempt(i, Threads::One))
+        } else {
+            indices.iter().map(|&i| attempt(i, Threads::All)).collect()
+        };
+        plan.conclude(train.schema(), outcomes)
+    }
 }
 
 /// Everything that is fixed before the first step.
@@ -141,10 +187,15 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(engine: &Engine, train: &Log, recipe: &Recipe) -> Result<Self> {
-        let contexts = train.context_summaries();
-        let actions = train.action_summaries();
-        for (s, name) in actions.iter().zip(&train.schema().actions) {
+    fn new(train: &dyn Source, recipe: &Recipe) -> Result<Self> {
+        let schema = train.schema();
+        let columns = train.get(Summaries)?;
+        if columns.rows == 0 {
+            return Err(Error::data("there are no rows to learn from"));
+        }
+        let Columns { rows, contexts, actions, cost } = columns;
+        let (d, q) = (contexts.len(), actions.len());
+        for (s, name) in actions.iter().zip(&schema.actions) {
             if s.std() <= 1e-12 * s.min.abs().max(s.max.abs()) {
                 return Err(Error::data(format!(
                     "all logged actions are {}, so nothing can be learned about others",
@@ -156,21 +207,21 @@ impl Plan {
         }
         let action_std: Vec<f64> = actions.iter().map(|s| s.std()).collect();
         let scaler = Scaler::learn(recipe.scale, &contexts);
-        let (mut x, a) = train.thin(SAMPLE);
-        x.chunks_exact_mut(train.d().max(1)).for_each(|row| scaler.apply(row));
-        let mean = mean_model(recipe, &x, &a, train.d(), train.q())?;
+        let Sampled { mut x, a, .. } = train.get(Sample::of(rows, SAMPLE))?;
+        x.chunks_exact_mut(d.max(1)).for_each(|row| scaler.apply(row));
+        let mean = mean_model(recipe, &x, &a, d, q)?;
         let std = match recipe.std {
             StdKind::Named(StdName::Learned) => {
                 Std::Learned { floor: action_std.iter().map(|s| s * recipe.std_floor).collect() }
             }
             StdKind::Named(StdName::Logging) => Std::Fixed { value: action_std.clone() },
-            StdKind::Fixed(v) => Std::Fixed { value: vec![v; train.q()] },
+            StdKind::Fixed(v) => Std::Fixed { value: vec![v; q] },
         };
         let mut policy = Policy {
-            origin: Some(Origin::of(train)),
-            inputs: train.schema().inputs.clone(),
-            contexts: train.schema().contexts.clone(),
-            actions: train.schema().actions.clone(),
+            origin: Some(Origin::from(train.get(Origin::QUESTION)?)),
+            inputs: schema.inputs.clone(),
+            contexts: schema.contexts.clone(),
+            actions: schema.actions.clone(),
             scaler,
             family: recipe.family,
             mean,
@@ -179,17 +230,16 @@ impl Plan {
         };
         policy.theta = vec![0.0; policy.mean_parameters() + policy.std.parameters()];
         policy.check()?;
-        if policy.theta.len() > train.rows() {
+        if policy.theta.len() as u64 > rows {
             return Err(Error::data(format!(
-                "the train part has {} rows for {} parameters",
-                train.rows(),
+                "the train part has {rows} rows for {} parameters",
                 policy.theta.len()
             ))
             .hint("with many contexts: select --grid wide, or --set context_map=linear --set temperature=1 --set start_noise=0.01; else fewer anchors, or a linear policy"));
         }
         let estimator = recipe.estimator();
         let model = if estimator.needs_model() || recipe.start == StartName::Direct {
-            Some(fit_loss_model(engine, train, &loss_options(recipe, &policy, &x, &a)?)?)
+            Some(fit(train, loss_options(recipe, &policy, &x, &a)?)?)
         } else {
             None
         };
@@ -201,7 +251,7 @@ impl Plan {
             ..Question::new(estimator)
         };
         Ok(Plan {
-            baseline: baseline(train, recipe),
+            baseline: baseline(&cost, recipe),
             silent: Scaler::silent(recipe.scale, &contexts),
             action_mean: actions.iter().map(|s| s.mean()).collect(),
             action_std,
@@ -245,7 +295,7 @@ impl Plan {
         Ok(policy.theta)
     }
 
-    fn conclude(self, train: &Log, outcomes: Vec<Result<Optimum>>) -> Result<Learned> {
+    fn conclude(self, schema: &Schema, outcomes: Vec<Result<Optimum>>) -> Result<Learned> {
         let mut starts = Vec::new();
         let mut best: Option<(usize, Optimum)> = None;
         let mut failure = None;
@@ -253,7 +303,7 @@ impl Plan {
             match outcome {
                 Ok(o) => {
                     starts.push(Start {
-                        objective: o.value + self.offset(),
+                        objective: schema.direction.to_user(o.value + self.offset()),
                         evaluations: o.evaluations,
                         iterations: o.iterations,
                         stop: o.stop.to_string(),
@@ -277,13 +327,13 @@ impl Plan {
         policy.check()?;
         Ok(Learned {
             policy,
-            objective: optimum.value + offset,
+            objective: schema.direction.to_user(optimum.value + offset),
             starts,
             best: index,
-            silent_contexts: self.silent.iter().map(|&j| train.schema().contexts[j].clone()).collect(),
+            silent_contexts: self.silent.iter().map(|&j| schema.contexts[j].clone()).collect(),
             baseline: self.baseline,
             model: self.model,
-            propensities: train.schema().propensities.clone(),
+            propensities: schema.propensities.clone(),
         })
     }
 
@@ -329,11 +379,17 @@ fn action_map(recipe: &Recipe, a: &[f64], q: usize) -> Result<ActionMap> {
 
 /// Fits the loss model that a recipe would fit on these rows for this policy: what doubly robust and direct estimates of the
 /// policy on other rows need.
-pub fn fit_model(engine: &Engine, train: &Log, policy: &Policy, recipe: &Recipe) -> Result<LossModel> {
+pub fn fit_model(train: &dyn Source, policy: &Policy, recipe: &Recipe) -> Result<LossModel> {
     policy.fits(train.schema())?;
-    let (mut x, a) = train.thin(SAMPLE);
-    x.chunks_exact_mut(train.d().max(1)).for_each(|row| policy.scaler.apply(row));
-    fit_loss_model(engine, train, &loss_options(recipe, policy, &x, &a)?)
+    let rows = train.get(Summaries)?.rows;
+    let Sampled { mut x, a, .. } = train.get(Sample::of(rows, SAMPLE))?;
+    x.chunks_exact_mut(policy.d().max(1)).for_each(|row| policy.scaler.apply(row));
+    fit(train, loss_options(recipe, policy, &x, &a)?)
+}
+
+fn fit(train: &dyn Source, options: LossOptions) -> Result<LossModel> {
+    let gram = Gram::new(options)?;
+    gram.solve(&train.get(gram.clone())?)
 }
 
 /// The maps of the loss model: those of the policy where it has them, so that a start from the direct fit is possible.
@@ -354,8 +410,7 @@ fn loss_options(recipe: &Recipe, policy: &Policy, x: &[f64], a: &[f64]) -> Resul
     Ok(LossOptions { scaler: policy.scaler.clone(), map, actions, ridge: recipe.model_ridge })
 }
 
-fn baseline(train: &Log, recipe: &Recipe) -> f64 {
-    let costs = train.cost_summary();
+fn baseline(costs: &Summary, recipe: &Recipe) -> f64 {
     // self-normalised estimates move with a shift of the costs: centring them only helps the arithmetic
     if recipe.estimator().normalise == Normalise::ByWeights {
         return costs.mean();

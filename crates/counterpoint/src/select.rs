@@ -9,7 +9,8 @@
 //! Every fit is a pure function of log, recipe and round, so finished fits can be written to a journal and skipped when
 //! the work is taken up again: the result is the same, byte for byte.
 
-use crate::data::{Log, Parts, SplitRule};
+use crate::certify::Gate;
+use crate::data::{Hashes, Log, Outcome, Parts, SplitRule, View};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::Estimator;
@@ -18,34 +19,8 @@ use crate::grid::Grid;
 use crate::learn::learn;
 use crate::policy::Policy;
 use crate::recipe::Recipe;
+use crate::source::{DividedShards, Local, Source};
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
-
-/// When an estimate may be believed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Gate {
-    /// Effective rows at least this many.
-    pub min_effective_rows: f64,
-    /// Effective share n_eff / n at least this (nu).
-    pub min_effective_share: f64,
-    /// |mean weight - 1| at most this.
-    pub max_mean_weight_error: f64,
-}
-
-impl Default for Gate {
-    fn default() -> Self {
-        Gate { min_effective_rows: 50.0, min_effective_share: 0.01, max_mean_weight_error: 0.1 }
-    }
-}
-
-impl Gate {
-    /// Whether weights with these figures pass.
-    pub fn passes(&self, effective: f64, rows: f64, mean_weight: f64) -> bool {
-        effective >= self.min_effective_rows.max(self.min_effective_share * rows)
-            && (mean_weight - 1.0).abs() <= self.max_mean_weight_error
-    }
-}
 
 /// One finished fit: what stands in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,8 +54,8 @@ pub struct Entry {
     pub candidate: usize,
     /// Round reached: 1 or 2.
     pub round: usize,
-    /// Estimated cost; absent if no fold passed the gate.
-    pub cost: Option<f64>,
+    /// Estimated value per row in the direction of the log's outcome; absent if no fold passed the gate.
+    pub estimate: Option<f64>,
     /// Its standard error.
     pub std_error: f64,
     /// Effective share.
@@ -132,11 +107,81 @@ impl Memory<'_> {
     }
 }
 
+/// The train and the valid part of a log, wherever its rows are.
+pub trait Divided: Sync {
+    /// Learned on.
+    fn train(&self) -> &dyn Source;
+
+    /// Tuned on.
+    fn valid(&self) -> &dyn Source;
+
+    /// Train and valid together, in folds: for each fold the other folds, and the fold.
+    fn folds<'a>(&'a self, seed: u64, count: usize) -> Result<Vec<Cut<'a>>>;
+}
+
+/// Rows to train on, and rows to judge on.
+pub type Cut<'a> = (Box<dyn Source + 'a>, Box<dyn Source + 'a>);
+
+impl Divided for (Local<'_>, Local<'_>) {
+    fn train(&self) -> &dyn Source {
+        &self.0
+    }
+
+    fn valid(&self) -> &dyn Source {
+        &self.1
+    }
+
+    fn folds<'a>(&'a self, seed: u64, count: usize) -> Result<Vec<Cut<'a>>> {
+        let both = Log::join(&[self.0.rows(), self.1.rows()])?;
+        let boxed = |log: Log| -> Box<dyn Source + 'a> { Box::new(Local::owned(log, self.0.engine())) };
+        (0..count).map(|f| both.fold(seed, f, count).map(|(rest, fold)| (boxed(rest), boxed(fold)))).collect()
+    }
+}
+
+/// A log divided in this process, asked on all cores.
+impl Divided for Parts {
+    fn train(&self) -> &dyn Source {
+        &self.train
+    }
+
+    fn valid(&self) -> &dyn Source {
+        &self.valid
+    }
+
+    fn folds<'a>(&'a self, seed: u64, count: usize) -> Result<Vec<Cut<'a>>> {
+        let both = Log::join(&[&self.train, &self.valid])?;
+        let boxed = |log: Log| -> Box<dyn Source + 'a> { Box::new(log) };
+        (0..count).map(|f| both.fold(seed, f, count).map(|(rest, fold)| (boxed(rest), boxed(fold)))).collect()
+    }
+}
+
+/// A log in shards with the rule that divides it.
+impl Divided for DividedShards {
+    fn train(&self) -> &dyn Source {
+        &self.train
+    }
+
+    fn valid(&self) -> &dyn Source {
+        &self.valid
+    }
+
+    fn folds<'a>(&'a self, seed: u64, count: usize) -> Result<Vec<Cut<'a>>> {
+        (0..count)
+            .map(|f| {
+                let [rest, fold] = View::fold(seed, f, count);
+                Ok((self.both.view(&rest)?, self.both.view(&fold)?))
+            })
+            .collect()
+    }
+}
+
 /// Trains the candidates of a grid and picks one by the offline protocol. The test part is not read.
 ///
 /// It is an error if no candidate passes the gate: then the log supports none of these policies.
-pub fn select(engine: &Engine, parts: &Parts, grid: &Grid, seed: u64, gate: Gate, memory: &Memory) -> Result<Selected> {
+pub fn select(parts: &dyn Divided, grid: &Grid, seed: u64, gate: Gate, memory: &Memory) -> Result<Selected> {
     let candidates = grid.candidates(seed)?;
+    let engine = parts.train().engine();
+    let direction = parts.train().schema().direction;
     let cuts = cuts(parts, grid.folds, seed)?;
     let all: Vec<usize> = (0..candidates.len()).collect();
     let short = |r: &Recipe| Recipe {
@@ -149,18 +194,19 @@ pub fn select(engine: &Engine, parts: &Parts, grid: &Grid, seed: u64, gate: Gate
     let mut finalists = all.clone();
     if two_rounds {
         let fits = round(engine, &candidates, &all, 1, &cuts, gate, memory, &short)?;
-        board = all.iter().map(|&c| entry(c, 1, &candidates[c], &fits[c])).collect();
-        board.sort_by(better);
+        board = all.iter().map(|&c| entry(c, 1, &candidates[c], &fits[c], direction)).collect();
+        board.sort_by(|a, b| better(a, b, direction));
         let keep = ((candidates.len() as f64 * grid.keep).ceil() as usize).max(1);
         finalists = board.iter().take(keep).map(|e| e.candidate).collect();
         board.retain(|e| !finalists.contains(&e.candidate));
     }
     let fits = round(engine, &candidates, &finalists, 2, &cuts, gate, memory, &Recipe::clone)?;
-    let mut last: Vec<Entry> = finalists.iter().zip(&fits).map(|(&c, f)| entry(c, 2, &candidates[c], f)).collect();
-    last.sort_by(better);
+    let mut last: Vec<Entry> =
+        finalists.iter().zip(&fits).map(|(&c, f)| entry(c, 2, &candidates[c], f, direction)).collect();
+    last.sort_by(|a, b| better(a, b, direction));
     last.extend(board);
     let winner = &last[0];
-    if winner.cost.is_none() || winner.round != 2 {
+    if winner.estimate.is_none() || winner.round != 2 {
         // no candidate without a failure: what stopped the first of them is the news, not the gate
         if let (true, Some(failure)) = (last.iter().all(|e| e.failure.is_some()), &winner.failure) {
             let (what, hint) =
@@ -182,14 +228,15 @@ pub fn select(engine: &Engine, parts: &Parts, grid: &Grid, seed: u64, gate: Gate
     let policy = match fits[at].first().and_then(|f| f.policy.clone()).filter(|_| cuts.len() == 1) {
         Some(policy) => policy,
         // cross-validation chose a recipe; the valid part has still to say whether the log supports what it learns
-        None => learn(engine, &parts.train, &recipe, &|_| ControlFlow::Continue(()))?.policy,
+        None => learn(parts.train(), &recipe)?.policy,
     };
     Ok(Selected { policy, recipe, leaderboard: last })
 }
 
-/// Cheaper first; what failed the gate last; ties in the order of the grid.
-fn better(a: &Entry, b: &Entry) -> std::cmp::Ordering {
-    match (a.cost, b.cost) {
+/// Better first; what failed the gate last; ties in the order of the grid.
+fn better(a: &Entry, b: &Entry, direction: Outcome) -> std::cmp::Ordering {
+    let cost = |e: &Entry| e.estimate.map(|v| direction.to_user(v));
+    match (cost(a), cost(b)) {
         (Some(x), Some(y)) => x.total_cmp(&y).then(a.candidate.cmp(&b.candidate)),
         (Some(_), None) => std::cmp::Ordering::Less,
         (None, Some(_)) => std::cmp::Ordering::Greater,
@@ -197,14 +244,14 @@ fn better(a: &Entry, b: &Entry) -> std::cmp::Ordering {
     }
 }
 
-/// Pairs of logs: to train on, to judge on.
-fn cuts(parts: &Parts, folds: usize, seed: u64) -> Result<Vec<(Log, Log)>> {
+/// Pairs of sources: to train on, to judge on.
+fn cuts<'a>(parts: &'a dyn Divided, folds: usize, seed: u64) -> Result<Vec<Cut<'a>>> {
     if folds < 2 {
-        return Ok(vec![(parts.train.clone(), parts.valid.clone())]);
+        let all = View::default();
+        return Ok(vec![(parts.train().view(&all)?, parts.valid().view(&all)?)]);
     }
-    let both = Log::join(&[&parts.train, &parts.valid])?;
     // the seed differs from that of the split: rows of one part are not spread evenly by the same hash
-    (0..folds).map(|f| both.fold(SplitRule::fold_seed(seed), f, folds)).collect()
+    parts.folds(SplitRule::fold_seed(seed), folds)
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -213,7 +260,7 @@ fn round(
     candidates: &[Recipe],
     which: &[usize],
     number: usize,
-    cuts: &[(Log, Log)],
+    cuts: &[Cut],
     gate: Gate,
     memory: &Memory,
     shape: &(dyn Fn(&Recipe) -> Recipe + Sync),
@@ -221,7 +268,10 @@ fn round(
     let jobs: Vec<(usize, usize)> = which.iter().flat_map(|&c| (0..cuts.len()).map(move |f| (c, f))).collect();
     let done = std::sync::atomic::AtomicUsize::new(0);
     // the same recipe on other rows is other work: a journal of another log must not be believed
-    let rows: Vec<u64> = cuts.iter().map(|(train, judge)| print_of(train) ^ print_of(judge).rotate_left(1)).collect();
+    let rows: Vec<u64> = cuts
+        .iter()
+        .map(|(train, judge)| Ok(print_of(&**train)? ^ print_of(&**judge)?.rotate_left(1)))
+        .collect::<Result<_>>()?;
     let fits: Vec<Result<Fit>> = engine.map(&jobs, |&(c, f)| {
         let recipe = shape(&candidates[c]);
         let key = format!(
@@ -244,13 +294,14 @@ fn round(
 }
 
 /// What tells the rows of one log from those of another.
-fn print_of(log: &Log) -> u64 {
-    let rows = log.blocks().iter().flat_map(|b| (0..b.rows()).map(move |i| b.row_hash(i)));
-    rows.fold(log.rows() as u64, |h, row| h.rotate_left(5) ^ row)
+fn print_of(rows: &dyn Source) -> Result<u64> {
+    let hashed = rows.get(Hashes { keep: 0 })?;
+    Ok(hashed.sum ^ hashed.rows.rotate_left(32))
 }
 
-fn one(key: &str, (train, judge): &(Log, Log), recipe: &Recipe, gate: Gate) -> Fit {
-    let engine = Engine::single();
+fn one(key: &str, (train, judge): &Cut, recipe: &Recipe, gate: Gate) -> Fit {
+    // other fits run side by side
+    let (train, judge) = (train.alone(), judge.alone());
     let mut fit = Fit {
         key: key.into(),
         cost: None,
@@ -263,11 +314,11 @@ fn one(key: &str, (train, judge): &(Log, Log), recipe: &Recipe, gate: Gate) -> F
         policy: None,
         failure: None,
     };
-    let learned = learn(&engine, train, recipe, &|_| ControlFlow::Continue(()));
-    let judged = learned.and_then(|l| Ok((evaluate(&engine, judge, &l.policy, &Estimator::SNIPS, None)?, l)));
+    let learned = learn(&*train, recipe);
+    let judged = learned.and_then(|l| Ok((evaluate(&*judge, &l.policy, &Estimator::SNIPS)?, l)));
     match judged {
         Ok((e, learned)) => {
-            fit.cost = Some(e.cost);
+            fit.cost = Some(judge.schema().direction.to_user(e.estimate));
             fit.std_error = e.std_error;
             fit.effective = e.effective;
             fit.rows = e.rows;
@@ -282,7 +333,7 @@ fn one(key: &str, (train, judge): &(Log, Log), recipe: &Recipe, gate: Gate) -> F
 }
 
 /// A candidate's line: the mean over the folds that passed the gate.
-fn entry(candidate: usize, round: usize, recipe: &Recipe, fits: &[Fit]) -> Entry {
+fn entry(candidate: usize, round: usize, recipe: &Recipe, fits: &[Fit], direction: Outcome) -> Entry {
     let passed: Vec<&Fit> = fits.iter().filter(|f| f.passed).collect();
     let shown: Vec<&Fit> = if passed.is_empty() { fits.iter().collect() } else { passed.clone() };
     let n = shown.len().max(1) as f64;
@@ -290,7 +341,7 @@ fn entry(candidate: usize, round: usize, recipe: &Recipe, fits: &[Fit]) -> Entry
     Entry {
         candidate,
         round,
-        cost: (!passed.is_empty()).then(|| mean(&|f| f.cost.unwrap_or(f64::NAN))),
+        estimate: (!passed.is_empty()).then(|| direction.to_user(mean(&|f| f.cost.unwrap_or(f64::NAN)))),
         std_error: (shown.iter().map(|f| f.std_error * f.std_error).sum::<f64>()).sqrt() / n,
         effective_share: mean(&|f| if f.rows > 0.0 { f.effective / f.rows } else { 0.0 }),
         mean_weight: mean(&|f| f.mean_weight),

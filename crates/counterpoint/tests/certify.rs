@@ -12,7 +12,6 @@ use counterpoint::{Engine, ErrorKind, Family, Gate, Grid, Log, Memory, Policy, R
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
-use std::ops::ControlFlow;
 
 /// Actions N(0, 1), costs 1 - exp(-(a - 1)^2 / 2) + noise; see [`cost`] for what a policy costs.
 struct World {
@@ -61,7 +60,7 @@ fn policy(mean: f64, std: f64) -> Policy {
 
 fn judge(log: &Log, policy: &Policy, terms: &Terms) -> Certificate {
     let parts = log.split(SplitRule::default()).unwrap();
-    certify(&Engine::single(), policy, &parts.valid, &parts.test, terms).unwrap()
+    certify(policy, &parts.valid, &parts.test, terms).unwrap()
 }
 
 fn close(a: f64, b: f64, tolerance: f64) {
@@ -79,7 +78,7 @@ fn all_close(a: &Interval, b: &Interval, map: impl Fn(f64) -> f64) {
 fn two_rows_by_hand() {
     let rows = [Scored::from_columns(0, vec![0.0, 3f64.ln()], vec![2.0, 6.0])];
     let terms = Terms { interval: Method::Normal, cost_range: Some([0.0, 8.0]), ..Terms::default() };
-    let c = certify_scored(&Engine::single(), &rows, &rows, &terms).unwrap();
+    let c = certify_scored(&Engine::single(), &rows, &rows, &terms, Outcome::Cost).unwrap();
     let z = 1.959_963_984_540_054;
     let se = 0.5f64.sqrt() / 2.0;
     for (i, estimate) in [(c.value, 5.0), (c.logged, 4.0), (c.difference, 1.0)] {
@@ -137,7 +136,7 @@ fn shifting_or_scaling_the_costs_shifts_or_scales_the_figures() {
 #[test]
 fn scaling_all_densities_changes_no_estimate() {
     let w = world(4000, 3);
-    let terms = Terms { max_mean_weight_error: 1e9, ..Terms::default() };
+    let terms = Terms { gate: Gate { max_mean_weight_error: 1e9, ..Gate::default() }, ..Terms::default() };
     let base = judge(&w.log(), &policy(0.4, 0.8), &terms);
     for factor in [1e-200, 0.1, 7.0, 1e200] {
         let p = w.p.iter().map(|p| factor * p).collect();
@@ -155,7 +154,7 @@ fn answer_does_not_depend_on_threads() {
     let parts = log.split(SplitRule::default()).unwrap();
     let [one, three] = [1, 3].map(|threads| {
         let engine = Engine::new(threads).unwrap();
-        certify(&engine, &policy(0.4, 0.8), &parts.valid, &parts.test, &Terms::default()).unwrap()
+        certify(&policy(0.4, 0.8), &parts.valid.on(&engine), &parts.test.on(&engine), &Terms::default()).unwrap()
     });
     assert_eq!(one, three);
     let again: Certificate = serde_json::from_str(&serde_json::to_string(&one).unwrap()).unwrap();
@@ -204,8 +203,9 @@ fn a_row_of_weight_two_is_two_rows() {
     let twice = |v: &[f64]| [v, v].concat();
     let double = Scored::from_columns(0, twice(&log_w), twice(&w.y));
     let terms = Terms { interval: Method::Normal, ..Terms::default() };
-    let [a, b] = [heavy.clone(), double]
-        .map(|r| certify_scored(&engine, std::slice::from_ref(&r), std::slice::from_ref(&r), &terms).unwrap());
+    let [a, b] = [heavy.clone(), double].map(|r| {
+        certify_scored(&engine, std::slice::from_ref(&r), std::slice::from_ref(&r), &terms, Outcome::Cost).unwrap()
+    });
     all_close(&a.value, &b.value, |v| v);
     all_close(&a.difference, &b.difference, |v| v);
     close(a.test.effective, b.test.effective, 1e-9);
@@ -226,7 +226,7 @@ fn a_row_of_weight_two_is_two_rows() {
 fn parts_that_share_rows_are_refused() {
     let log = world(2000, 7).log();
     let parts = log.split(SplitRule::default()).unwrap();
-    let go = |valid: &Log, test: &Log| certify(&Engine::single(), &policy(0.4, 0.8), valid, test, &Terms::default());
+    let go = |valid: &Log, test: &Log| certify(&policy(0.4, 0.8), valid, test, &Terms::default());
     let e = go(&parts.test, &parts.test).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Data);
     assert!(e.to_string().contains("test part") && e.remedy().is_some());
@@ -240,9 +240,9 @@ fn a_policy_is_not_judged_on_the_rows_it_was_learned_from() {
     let log = world(3000, 14).log();
     let parts = log.split(SplitRule::default()).unwrap();
     let recipe = Recipe { starts: 1, ..Recipe::default() };
-    let learned = learn(&Engine::single(), &parts.train, &recipe, &|_| ControlFlow::Continue(())).unwrap();
+    let learned = learn(&parts.train, &recipe).unwrap();
     let policy = Policy::from_json(&learned.policy.to_json()).unwrap(); // it remembers in its file
-    let judge = |parts: &Parts| certify(&Engine::single(), &policy, &parts.valid, &parts.test, &Terms::default());
+    let judge = |parts: &Parts| certify(&policy, &parts.valid, &parts.test, &Terms::default());
     assert!(judge(&parts).is_ok());
     let other = log.split(SplitRule::Hash { seed: 1, shares: [0.5, 0.25, 0.25] }).unwrap();
     let e = judge(&other).unwrap_err().to_string();
@@ -258,11 +258,10 @@ fn what_cross_validation_chooses_can_be_certified() {
     let parts = world(3000, 15).log().split(SplitRule::default()).unwrap();
     let text = "folds = 3\nkeep = 1.0\n[recipe]\nstarts = 1\nproximal_steps = 1\ncontext_map = \"linear\"\nanchors = [4, 6]\nstd_floor = 0.3\n";
     let grid = Grid::from_toml(text).unwrap();
-    let engine = Engine::new(2).unwrap();
-    let chosen = select(&engine, &parts, &grid, 0, Gate::default(), &Memory::none()).unwrap();
+    let chosen = select(&parts, &grid, 0, Gate::default(), &Memory::none()).unwrap();
     assert_eq!(chosen.leaderboard[0].folds, (3, 3));
     assert_eq!(chosen.policy.origin.as_ref().unwrap().rows, parts.train.rows());
-    let c = certify(&engine, &chosen.policy, &parts.valid, &parts.test, &Terms::default()).unwrap();
+    let c = certify(&chosen.policy, &parts.valid, &parts.test, &Terms::default()).unwrap();
     assert_ne!(c.verdict, Verdict::Invalid, "{:?}", c.reasons);
 }
 
@@ -281,7 +280,7 @@ fn the_gates_speak() {
     for terms in [
         Terms { confidence: 1.0, ..Terms::default() },
         Terms { bootstrap: 20, ..Terms::default() },
-        Terms { min_effective_rows: f64::NAN, ..Terms::default() },
+        Terms { gate: Gate { min_effective_rows: f64::NAN, ..Gate::default() }, ..Terms::default() },
         Terms { cost_range: Some([1.0, 1.0]), ..Terms::default() },
         Terms { interval: Method::Normal, ..Terms::paper() },
     ] {
@@ -299,7 +298,7 @@ fn rare_large_costs_widen_the_interval() {
         [Scored::from_columns((first * n) as u64, log_w, y)]
     };
     let terms = Terms { interval: Method::Normal, ..Terms::default() };
-    let c = certify_scored(&Engine::single(), &rows(0), &rows(1), &terms).unwrap();
+    let c = certify_scored(&Engine::single(), &rows(0), &rows(1), &terms, Outcome::Cost).unwrap();
     assert!(c.test.informative < 7.0 && c.valid.informative < 7.0, "{} {}", c.test.informative, c.valid.informative);
     close(c.freedom, c.valid.freedom().min(c.test.freedom()), 1e-12);
     let half = c.difference.upper - c.difference.estimate;
@@ -309,12 +308,45 @@ fn rare_large_costs_widen_the_interval() {
 
 #[test]
 fn a_reward_is_a_cost_turned_round() {
-    let c = judge(&world(4000, 11).log(), &policy(0.4, 0.8), &Terms::default());
-    let r = c.to_user(Outcome::Reward);
-    assert_eq!(r.difference.lower, -c.difference.upper);
-    assert_eq!(r.value.estimate, -c.value.estimate);
-    assert_eq!(r.to_user(Outcome::Cost), c);
+    let w = world(4000, 11);
+    let reward = |w: &World| {
+        let y = w.y.iter().map(|y| -y).collect();
+        Log::builder().action("a", w.a.clone()).reward("r", y).propensity("p", w.p.clone()).build().unwrap()
+    };
+    let (better, worse) = (policy(0.4, 0.8), policy(-0.4, 0.8));
+    let (c, r) = (judge(&w.log(), &better, &Terms::default()), judge(&reward(&w), &better, &Terms::default()));
+    assert_eq!((c.direction, r.direction), (Outcome::Cost, Outcome::Reward));
+    assert_eq!((r.difference.lower, r.difference.upper), (-c.difference.upper, -c.difference.lower));
+    assert_eq!((r.value.estimate, r.logged.estimate), (-c.value.estimate, -c.logged.estimate));
+    assert_eq!((r.verdict, r.p_value), (c.verdict, c.p_value));
     assert!(c.deploys() && r.difference.lower > 0.0);
+    // and each is told in its own words
+    assert!(c.reasons[0].contains("the policy costs") && c.reasons[0].contains("less per row (95% CI)"), "{c}");
+    assert!(r.reasons[0].contains("the policy earns") && r.reasons[0].contains("more per row (95% CI)"), "{r}");
+    let words = judge(&reward(&w), &worse, &Terms::default()).to_string();
+    assert!(
+        words.starts_with("KEEP") && words.contains("not shown to earn more") && !words.contains("cost"),
+        "{words}"
+    );
+    let (bound, turned) = (c.bound.unwrap(), r.bound.unwrap());
+    assert_eq!((turned.value, turned.difference), (-bound.value, -bound.difference));
+}
+
+/// A narrow policy has the best estimate and 17% effective rows, a wide one 45%.
+#[test]
+fn select_picks_by_the_gate_it_is_given() {
+    let parts = world(3000, 16).log().split(SplitRule::default()).unwrap();
+    let grid = Grid::from_toml("keep = 1.0\n[recipe]\npolicy = \"constant\"\nstarts = 1\nstd = [0.2, 0.8]\n").unwrap();
+    let chosen = |gate: Gate| select(&parts, &grid, 0, gate, &Memory::none());
+    assert_eq!(chosen(Gate::default()).unwrap().policy.std(), [0.2]);
+    let gate = Gate { min_effective_rows: 200.0, ..Gate::default() };
+    let selected = chosen(gate).unwrap();
+    assert_eq!(selected.policy.std(), [0.8]);
+    assert!(selected.leaderboard[1].estimate.is_none(), "the narrow one is behind the gate");
+    let c = certify(&selected.policy, &parts.valid, &parts.test, &Terms { gate, ..Terms::default() }).unwrap();
+    assert_ne!(c.verdict, Verdict::Invalid, "{c}");
+    let e = chosen(Gate { min_effective_rows: 700.0, ..gate }).unwrap_err().to_string();
+    assert!(e.contains("passes the gate"), "{e}");
 }
 
 #[test]
@@ -323,7 +355,7 @@ fn several_policies_are_judged_together() {
     let policies = [policy(0.5, 0.8), policy(0.5, 0.8), policy(-0.3, 0.9), policy(4.0, 0.1)];
     for adjust in [Adjust::MaxT, Adjust::Holm] {
         let terms = Terms { adjust, ..Terms::default() };
-        let c = certify_many(&Engine::single(), &policies, &parts.valid, &parts.test, &terms).unwrap();
+        let c = certify_many(&policies, &parts.valid, &parts.test, &terms).unwrap();
         let verdicts: Vec<Verdict> = c.iter().map(|c| c.verdict).collect();
         assert_eq!(verdicts, [Verdict::Deploy, Verdict::Deploy, Verdict::Keep, Verdict::Invalid]);
         assert!(c[3].adjusted.is_none());
@@ -354,7 +386,9 @@ fn intervals_hold_the_truth_and_worse_policies_are_kept() {
     let (mut held, mut above, mut gain, mut deployed, mut found) = (0, 0, 0, 0, 0);
     for k in 0..logs {
         let (v, t) = (world(400, 1000 + 2 * k), world(400, 1001 + 2 * k));
-        let go = |(m, s): (f64, f64)| certify_scored(&engine, &scored(&v, m, s), &scored(&t, m, s), &terms(k)).unwrap();
+        let go = |(m, s): (f64, f64)| {
+            certify_scored(&engine, &scored(&v, m, s), &scored(&t, m, s), &terms(k), Outcome::Cost).unwrap()
+        };
         let (n, b) = (go(even), go(better));
         assert!(n.verdict != Verdict::Invalid && b.verdict != Verdict::Invalid, "{:?} {:?}", n.reasons, b.reasons);
         held += usize::from(b.value.holds(truth));

@@ -6,8 +6,7 @@
 use counterpoint::data::{
     Column, Input, LogConfig, MAX_LEVELS, Outcome, ReadOptions, Roles, Table, read_contexts, read_log,
 };
-use counterpoint::{Engine, Log, Policy, Recipe, learn};
-use std::ops::ControlFlow;
+use counterpoint::{Log, Policy, Recipe, learn};
 use std::path::{Path, PathBuf};
 
 fn roles() -> Roles {
@@ -41,8 +40,7 @@ fn put(dir: &Path, name: &str, text: &str) -> PathBuf {
 
 fn learned(log: &Log) -> Policy {
     let recipe = Recipe { starts: 1, proximal_steps: 1, anchors: 3, max_iterations: 5, ..Recipe::default() };
-    let watch = |_: &counterpoint::Progress| ControlFlow::Continue(());
-    learn(&Engine::new(1).unwrap(), log, &recipe, &watch).unwrap().policy
+    learn(log, &recipe).unwrap().policy
 }
 
 fn by(policy: &Policy) -> ReadOptions {

@@ -56,7 +56,7 @@ fn story(direction: Outcome, threads: usize) -> (Log, Story) {
     let parts = log.split(SplitRule::default()).unwrap();
     let policy = policy(&log);
     let terms = Terms { bootstrap: 200, ..Terms::default() };
-    let certificate = certify(&engine, &policy, &parts.valid, &parts.test, &terms).unwrap().to_user(direction);
+    let certificate = certify(&policy, &parts.valid.on(&engine), &parts.test.on(&engine), &terms).unwrap();
     (log, Story { engine, parts, policy, certificate })
 }
 

@@ -125,9 +125,9 @@ fn a_policy_is_worth_the_same_by_estimated_propensities() {
     let drawn = draw(20_000, 6, Family::Normal, |u, v| 1.2 + u - 0.3 * v, |_, _| 0.8);
     let policy = Policy::constant(Family::Normal, &["u", "v"], &["a"], &[1.0], &[0.4]).unwrap();
     let engine = Engine::single();
-    let value = |log: &Log| evaluate(&engine, log, &policy, &Estimator::SNIPS, None).unwrap();
+    let value = |log: &Log| evaluate(&log.on(&engine), &policy, &Estimator::SNIPS).unwrap();
     let (truth, fitted) = (value(&drawn.true_log()), value(&drawn.fitted()));
-    assert!((truth.cost - fitted.cost).abs() < 2.0 * truth.std_error, "{truth:?} {fitted:?}");
+    assert!((truth.estimate - fitted.estimate).abs() < 2.0 * truth.std_error, "{truth:?} {fitted:?}");
     assert!((fitted.mean_weight - 1.0).abs() < 0.05);
 }
 
@@ -214,14 +214,14 @@ fn every_later_result_says_that_it_rests_on_an_estimate() {
     assert_eq!(json["propensities"]["source"], "estimated");
     let parts = log.split(Default::default()).unwrap();
     let policy = Policy::constant(Family::Normal, &["u", "v"], &["a"], &[1.2], &[0.5]).unwrap();
-    let c = certify(&Engine::single(), &policy, &parts.valid, &parts.test, &Terms::default()).unwrap();
+    let c = certify(&policy, &parts.valid, &parts.test, &Terms::default()).unwrap();
     assert!(c.reasons.iter().any(|r| r.contains("estimated from the log")), "{:?}", c.reasons);
     let json = serde_json::to_string(&c).unwrap();
     let back: counterpoint::Certificate = serde_json::from_str(&json).unwrap();
     assert_eq!(back, c);
     assert!(back.propensities.estimated().is_some());
     let logged = drawn.true_log().split(Default::default()).unwrap();
-    let c = certify(&Engine::single(), &policy, &logged.valid, &logged.test, &Terms::default()).unwrap();
+    let c = certify(&policy, &logged.valid, &logged.test, &Terms::default()).unwrap();
     assert!(c.propensities.sentence().is_none() && !c.reasons.iter().any(|r| r.contains("estimated")));
 }
 

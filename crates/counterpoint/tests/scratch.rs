@@ -4,7 +4,6 @@
 use counterpoint::certify::{Terms, certify};
 use counterpoint::data::{Column, Outcome, ReadOptions, Roles, Scratch, Table, read_log};
 use counterpoint::{Engine, Log, Recipe, SplitRule, describe, learn};
-use std::ops::ControlFlow;
 
 fn table(n: usize) -> Table {
     let at = |k: f64| (0..n).map(|i| (i as f64 * k).fract()).collect::<Vec<f64>>();
@@ -42,8 +41,8 @@ fn a_log_in_a_scratch_file_gives_the_bits_of_a_log_in_memory() {
         let log: Log = read_log(&[&path], &roles, &ReadOptions { scratch, ..ReadOptions::default() }).unwrap();
         let said = format!("{:?}", describe(&log).unwrap());
         let parts = log.into_parts(SplitRule::Column).unwrap();
-        let learned = learn(&engine, &parts.train, &recipe, &|_| ControlFlow::Continue(())).unwrap();
-        let c = certify(&engine, &learned.policy, &parts.valid, &parts.test, &Terms::default()).unwrap();
+        let learned = learn(&parts.train.on(&engine), &recipe).unwrap();
+        let c = certify(&learned.policy, &parts.valid.on(&engine), &parts.test.on(&engine), &Terms::default()).unwrap();
         (said, parts.train, learned.policy.to_json(), serde_json::to_string(&c).unwrap())
     };
     let (memory, file) = (run(None), run(Some(Scratch::new(dir.path()))));

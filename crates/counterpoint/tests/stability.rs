@@ -145,7 +145,7 @@ fn a_policy_must_fit_its_log() {
     says(p.check(), ErrorKind::Policy, &["the std of action \"a0\" is 0 (must be > 0)"]);
     let mut p = logging(2, 1);
     p.scaler.unit[1] = 0.0;
-    says(p.check(), ErrorKind::Policy, &["the unit of context \"x1\" is 0"]);
+    says(p.check(), ErrorKind::Policy, &["the scaling of context 1 is 0 and 0 (unit must not be 0)"]);
     let flat = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[0.0]);
     says(flat, ErrorKind::Recipe, &["std.floor", "is not above the floor"]);
 }

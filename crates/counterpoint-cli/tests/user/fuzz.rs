@@ -3,7 +3,7 @@
 use crate::support::Place;
 use counterpoint::certify::{Terms, certify};
 use counterpoint::data::{Outcome, ReadOptions, Roles, read_log};
-use counterpoint::{Engine, Policy, SplitRule, describe};
+use counterpoint::{Policy, SplitRule, describe};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -61,7 +61,7 @@ fn try_log(path: &Path, policy: &Policy, drop_invalid: bool) -> counterpoint::Re
     let log = read_log(&[path], &roles(), &ReadOptions { drop_invalid, ..ReadOptions::default() })?;
     describe(&log)?;
     let parts = log.split(SplitRule::Column)?;
-    certify(&Engine::single(), policy, &parts.valid, &parts.test, &Terms { bootstrap: 100, ..Terms::default() })?;
+    certify(policy, &parts.valid, &parts.test, &Terms { bootstrap: 100, ..Terms::default() })?;
     Ok(())
 }
 
@@ -122,7 +122,7 @@ fn damaged_policies_do_not_make_it_panic() {
             let attempt = || -> counterpoint::Result<()> {
                 let policy = Policy::from_json(&text)?;
                 let terms = Terms { bootstrap: 100, ..Terms::default() };
-                certify(&Engine::single(), &policy, &parts.valid, &parts.test, &terms)?;
+                certify(&policy, &parts.valid, &parts.test, &terms)?;
                 policy.sample(&vec![0.5; policy.d()], 1, 0);
                 Ok(())
             };

@@ -13,7 +13,6 @@ use counterpoint::folds::{Design, LossOptions, Precision, Question, Risk, fit_lo
 use counterpoint::policy::Std;
 use counterpoint::{Engine, Estimator, Log, Policy, Recipe, Result, SplitRule, learn};
 use rayon::prelude::*;
-use std::ops::ControlFlow;
 
 const WORLD: Potential = Potential::Moons;
 
@@ -88,7 +87,7 @@ fn policies(ask: &Ask) -> Result<Vec<Policy>> {
     let learned: Policy = ask.once("bias of estimates, policy", || {
         let train = WORLD.simulate(15_000, 1001).log()?.split(SplitRule::Column)?.train;
         let recipe = Recipe { starts: 1, proximal_steps: 3, ..Recipe::default() };
-        Ok(learn(&Engine::single(), &train, &recipe, &|_| ControlFlow::Continue(()))?.policy)
+        Ok(learn(&train.on(&Engine::single()), &recipe)?.policy)
     })?;
     Ok(STDS
         .map(|std| {

@@ -8,7 +8,6 @@ use counterpoint::features::ContextKind;
 use counterpoint::recipe::EstimatorName;
 use counterpoint::{Engine, Family, Policy, Recipe, Result, learn};
 use rayon::prelude::*;
-use std::ops::ControlFlow;
 
 const METHODS: [(&str, EstimatorName); 2] =
     [("direct method", EstimatorName::Direct), ("soft-clipped IPS", EstimatorName::SoftClipped)];
@@ -85,7 +84,7 @@ fn fit(rows: usize, seed: u64, estimator: EstimatorName) -> Result<(Policy, f64)
         ..Recipe::default()
     };
     let log = Chess::simulate(rows, seed + 1).log()?;
-    let policy = learn(&Engine::single(), &log, &recipe, &|_| ControlFlow::Continue(()))?.policy;
+    let policy = learn(&log.on(&Engine::single()), &recipe)?.policy;
     let value = chess_value(&policy);
     Ok((policy, value))
 }

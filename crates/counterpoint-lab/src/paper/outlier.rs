@@ -8,7 +8,6 @@ use counterpoint::recipe::EstimatorName;
 use counterpoint::{Engine, Policy, Recipe, Result, learn};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 
 /// Rows of a log.
 const ROWS: usize = 2_000;
@@ -84,7 +83,7 @@ pub fn outlier(ask: &Ask) -> Result<Exhibit> {
 fn fit(seed: u64, estimator: EstimatorName, fresh: &Outlier) -> Result<Learned> {
     let drawn = Outlier::simulate(ROWS, seed + 1);
     let recipe = Recipe { estimator, anchors: 8, cap: 3.0, starts: 2, seed, ..Recipe::default() };
-    let policy = learn(&Engine::single(), &drawn.log()?, &recipe, &|_| ControlFlow::Continue(()))?.policy;
+    let policy = learn(&drawn.log()?.on(&Engine::single()), &recipe)?.policy;
     let mut scorer = policy.scorer();
     let mut weight =
         |i: usize| scorer.log_density(&[drawn.x[0][i], drawn.x[1][i]], &[drawn.action[i]]).exp() / drawn.propensity[i];

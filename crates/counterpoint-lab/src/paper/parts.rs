@@ -12,7 +12,6 @@ use counterpoint::features::ContextKind;
 use counterpoint::{Engine, Estimate, Estimator, Family, Log, Policy, Recipe, Result, evaluate, learn};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 
 /// The columns of the paper's tables.
 pub(super) const HEAD: [&str; 4] = ["", "Noisymoons", "Noisycircles", "Anisotropic"];
@@ -67,7 +66,7 @@ impl Job {
             Job::Continuous(recipe) => {
                 let key = format!("{name}: {}", serde_json::to_string(recipe).unwrap_or_default());
                 ask.once(&key, || {
-                    let learned = learn(&engine, &parts.train, recipe, &|_| ControlFlow::Continue(()))?;
+                    let learned = learn(&parts.train.on(&engine), recipe)?;
                     Fit::new(&parts.valid, Found::Continuous(learned.policy))
                 })
             }
@@ -96,7 +95,7 @@ impl Fit {
     pub(super) fn new(valid: &Log, found: Found) -> Result<Fit> {
         let engine = Engine::single();
         let e: Estimate = match &found {
-            Found::Continuous(policy) => evaluate(&engine, valid, policy, &Estimator::SNIPS, None)?,
+            Found::Continuous(policy) => evaluate(&valid.on(&engine), policy, &Estimator::SNIPS)?,
             Found::Discrete(policy) => {
                 let logging = Logging::Known(logging_policy()?);
                 evaluate_discrete(&engine, valid, policy, &Reference::Buckets(&logging), &Estimator::SNIPS, None)?
@@ -111,7 +110,7 @@ impl Fit {
     }
 
     fn seen(found: Found, e: &Estimate) -> Fit {
-        Fit { found, cost: e.cost, share: e.effective / e.rows }
+        Fit { found, cost: e.cost(), share: e.effective / e.rows }
     }
 }
 

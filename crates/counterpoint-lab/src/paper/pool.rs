@@ -11,7 +11,6 @@ use counterpoint::recipe::EstimatorName;
 use counterpoint::{Engine, Estimator, Grid, Recipe, Result, evaluate, learn};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 
 /// What p-values over the pool mean.
 pub(super) const DEPENDENCE: &str = "All fits of a set see the same rows: p-values and intervals speak of recipes and starting points on these logs, not of other logs.";
@@ -200,16 +199,16 @@ fn vary(recipe: &Recipe, seed: u64, variant: Variant) -> Recipe {
 
 fn fit(world: &World, recipe: &Recipe) -> Result<Fitted> {
     let engine = Engine::single();
-    let learned = learn(&engine, &world.parts.train, recipe, &|_| ControlFlow::Continue(()))?;
+    let learned = learn(&world.parts.train.on(&engine), recipe)?;
     let offline = |estimator: &Estimator| -> Result<Offline> {
-        let e = evaluate(&engine, &world.parts.test, &learned.policy, estimator, None)?;
-        Ok(Offline { value: -e.cost, std_error: e.std_error })
+        let e = evaluate(&world.parts.test.on(&engine), &learned.policy, estimator)?;
+        Ok(Offline { value: -e.cost(), std_error: e.std_error })
     };
-    let valid = evaluate(&engine, &world.parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
+    let valid = evaluate(&world.parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
     Ok(Fitted {
         linear: recipe.context_map == ContextKind::Linear,
         online: world.truth.value(&learned.policy, 1).0,
-        objective: learned.objective,
+        objective: world.parts.train.schema().direction.to_user(learned.objective), // a cost
         evaluations: learned.starts[0].evaluations,
         share: valid.effective / valid.rows,
         ips: offline(&Estimator::IPS)?,

@@ -7,7 +7,7 @@ use crate::{Potential, Simulated, online_value};
 use counterpoint::recipe::StdKind;
 use counterpoint::{Engine, Log, Policy, Recipe, Result, learn};
 use rayon::prelude::*;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 /// Rows whose contexts value the policies.
 const TEST: usize = 10_000;
@@ -125,7 +125,7 @@ impl Plan {
         };
         let reference = Recipe { starts: 4, ..recipe.clone() };
         let value = |rows: Range<usize>, engine: &Engine, recipe: &Recipe| -> Result<f64> {
-            let learned = learn(engine, &rows_of(&drawn, rows)?, recipe, &|_| ControlFlow::Continue(()))?;
+            let learned = learn(&rows_of(&drawn, rows)?.on(engine), recipe)?;
             Ok(online(&drawn, &learned.policy))
         };
         let best = ask.once(&format!("rates {} reference, {self}", self.kind), || {

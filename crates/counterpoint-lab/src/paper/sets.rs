@@ -105,10 +105,10 @@ pub(super) fn cheapest(costs: impl IntoIterator<Item = Option<f64>>) -> Option<u
 
 /// What rows say of a policy by SNIPS.
 pub(super) fn ask_rows(policy: &Policy, rows: &Log) -> Result<Figures> {
-    let e = evaluate(&Engine::single(), rows, policy, &Estimator::SNIPS, None)?;
+    let e = evaluate(&rows.on(&Engine::single()), policy, &Estimator::SNIPS)?;
     Ok(Figures {
-        ips: e.mean_weight * e.cost,
-        snips: e.cost,
+        ips: e.mean_weight * e.cost(),
+        snips: e.cost(),
         std_error: e.std_error,
         effective: e.effective,
         rows: e.rows,

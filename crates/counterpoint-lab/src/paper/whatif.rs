@@ -33,8 +33,8 @@ pub fn what_if(ask: &Ask) -> Result<Exhibit> {
                 mu,
                 share: snips.effective / snips.rows,
                 mean_weight: ips.mean_weight,
-                ips: (-ips.cost, ips.std_error),
-                snips: (-snips.cost, snips.std_error),
+                ips: (ips.estimate, ips.std_error),
+                snips: (snips.estimate, snips.std_error),
             })
         })
         .collect::<Result<_>>()?;

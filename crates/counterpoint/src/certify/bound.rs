@@ -1,8 +1,9 @@
 //! A bound that holds for any number of rows: no central limit, no bootstrap.
 
 use super::terms::Terms;
+use crate::error::Result;
 use crate::estimate::Weight;
-use crate::folds::Scored;
+use crate::folds::{Bernstein, Totalled, Weighed, ask_weights};
 use serde::{Deserialize, Serialize};
 
 /// Upper bounds by the empirical Bernstein inequality (Maurer and Pontil 2009) on soft-clipped terms.
@@ -40,39 +41,29 @@ pub struct Bound {
 
 /// The bound, or why there is none. Row weights other than 1 make rows that are not independent draws: no bound.
 pub(super) fn bound(
-    test: &[Scored],
-    valid: &[Scored],
-    largest_log_w: f64,
+    rows: &dyn Weighed,
+    test: &Totalled,
+    valid: &Totalled,
     terms: &Terms,
-) -> Result<Bound, &'static str> {
-    let costs = valid.iter().flat_map(|b| b.y.iter().copied());
-    let seen = costs.fold([f64::INFINITY, f64::NEG_INFINITY], |[l, h], y| [l.min(y), h.max(y)]);
-    let [lo, hi] = terms.cost_range.unwrap_or(seen);
-    let n = test.iter().map(|b| b.y.len()).sum::<usize>() as f64;
+) -> Result<std::result::Result<Bound, &'static str>> {
+    let [lo, hi] = terms.cost_range.unwrap_or([valid.cost.min, valid.cost.max]);
+    if test.cost.min < lo || test.cost.max > hi {
+        return Ok(Err("no finite-sample bound: a test outcome lies outside the range it assumes"));
+    }
+    if !test.single || test.rows < 2 {
+        return Ok(Err("no finite-sample bound: it needs at least two rows, each of weight 1"));
+    }
+    let n = test.rows as f64;
     let cap = n.cbrt().max(1.0);
-    let zeta = Weight::soft(cap);
-    let top = zeta.apply(largest_log_w).0.max(1.0);
-    let rows = || test.iter().flat_map(|b| (0..b.y.len()).map(move |i| (b.log_w[i], b.y[i], b.omega[i])));
-    if rows().any(|(_, y, _)| y < lo || y > hi) {
-        return Err("no finite-sample bound: a test cost lies outside the range of costs it assumes");
-    }
-    if rows().any(|(_, _, omega)| omega != 1.0) || n < 2.0 {
-        return Err("no finite-sample bound: it needs at least two rows, each of weight 1");
-    }
+    let top = Weight::soft(cap).apply(valid.top).0.max(1.0);
+    let terms_of = ask_weights(rows, Bernstein { cap, top, worst: hi })?;
     let ln = (2.0 / terms.tail()).ln();
-    let upper = |range: f64, term: &dyn Fn(f64, f64) -> f64| {
-        let each = || rows().map(|(log_w, y, _)| term(zeta.apply(log_w).0.min(top), y - hi));
-        let mean = each().sum::<f64>() / n;
-        let variance = each().map(|u| (u - mean) * (u - mean)).sum::<f64>() / (n - 1.0);
-        mean + (2.0 * variance * ln / n).sqrt() + 7.0 * range * ln / (3.0 * (n - 1.0))
-    };
-    Ok(Bound {
-        value: hi + upper(top * (hi - lo), &|t, z| t * z),
-        // T - 1 lies in [-1, top - 1] and z in [lo - hi, 0]
-        difference: upper(top * (hi - lo), &|t, z| (t - 1.0) * z),
-        cap,
-        top,
-        cost_range: [lo, hi],
-        assumed: terms.cost_range.is_none(),
-    })
+    // T - 1 lies in [-1, top - 1] and z in [lo - hi, 0]: both kinds of term have this range
+    let range = top * (hi - lo);
+    let [value, difference] = terms_of.map(|s| {
+        let variance = s.std() * s.std();
+        s.mean() + (2.0 * variance * ln / n).sqrt() + 7.0 * range * ln / (3.0 * (n - 1.0))
+    });
+    let assumed = terms.cost_range.is_none();
+    Ok(Ok(Bound { value: hi + value, difference, cap, top, cost_range: [lo, hi], assumed }))
 }

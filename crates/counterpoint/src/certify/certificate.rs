@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The policy costs less than the log: the whole interval of the difference lies below 0.
+    /// The policy is better than the log: the whole interval of the difference lies on its side of 0.
     Deploy,
     /// That has not been shown.
     Keep,
@@ -30,7 +30,8 @@ pub struct Adjusted {
     pub policies: usize,
 }
 
-/// A verdict on a policy with all it rests on. Values are costs; [`to_user`](Certificate::to_user) turns them.
+/// A verdict on a policy with all it rests on. Values are in the direction of the log's outcome: rewards as rewards, so that a gain is
+/// a positive difference; costs as costs, so that a gain is a negative one.
 ///
 /// A refusal is a certificate too, and is as worth keeping.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,15 +40,15 @@ pub struct Certificate {
     pub verdict: Verdict,
     /// Why, in words.
     pub reasons: Vec<String>,
-    /// The scale of the values: costs, unless turned.
+    /// The direction of the values: rewards or costs.
     pub direction: Outcome,
-    /// The policy's cost by SNIPS on the test part.
+    /// The policy's value per row by SNIPS on the test part.
     pub value: Interval,
-    /// The log's own cost on the same rows.
+    /// The log's own value on the same rows.
     pub logged: Interval,
     /// The first minus the second, paired row by row.
     pub difference: Interval,
-    /// One-sided p-value of "the policy costs at least as much as the log".
+    /// One-sided p-value of "the policy is no better than the log".
     pub p_value: f64,
     /// The same, adjusted for other policies tested on the same rows.
     pub adjusted: Option<Adjusted>,
@@ -71,14 +72,10 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// The same certificate with its values on the scale of the user's outcome.
-    ///
-    /// Turning a reward is a change of sign, so a gain is a positive difference. Bounds, being upper bounds of costs,
-    /// become lower bounds of rewards.
-    #[must_use]
-    pub fn to_user(&self, direction: Outcome) -> Self {
-        let mut turned = self.clone();
-        if direction != self.direction {
+    /// The certificate with its values, so far costs, in this direction. Upper bounds of costs become lower bounds of rewards.
+    pub(super) fn to_user(self, direction: Outcome) -> Self {
+        let mut turned = self;
+        if direction != turned.direction {
             for i in [&mut turned.value, &mut turned.logged, &mut turned.difference] {
                 *i = i.to_user(Outcome::Reward);
             }

@@ -2,9 +2,9 @@
 
 use super::interval::Interval;
 use super::terms::Terms;
-use crate::engine::Engine;
+use crate::data::Digest;
 use crate::error::{Error, Result};
-use crate::folds::{Bootstrap, Replicates, Scored};
+use crate::folds::{Bootstrap, Replicates, Shape, Totalled, Totals, Weighed, ask_weights};
 use serde::{Deserialize, Serialize};
 
 /// Where the quantiles of the weights are taken.
@@ -15,7 +15,7 @@ pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 pub struct Diagnostics {
     /// Rows (sum of row weights).
     pub rows: f64,
-    /// n_eff = (sum w)^2 / sum w^2.
+    /// Effective sample size n_eff = (sum w)^2 / sum w^2.
     pub effective: f64,
     /// n_eff / n.
     pub effective_share: f64,
@@ -52,74 +52,60 @@ fn freedom(informative: f64, rows: f64) -> f64 {
 
 /// The sums of a part in units that keep digits, with the diagnostics of its weights.
 pub(super) struct Part {
+    pub(super) totals: Totalled,
     pub(super) sums: Replicates,
     pub(super) centre: f64,
     pub(super) diagnostics: Diagnostics,
-    pub(super) largest_log_w: f64,
     /// Degrees of freedom of the standard error of the log's own mean cost.
     pub(super) logged_freedom: f64,
 }
 
 impl Part {
-    /// Adds up scored rows, with `replicates` replicates.
-    pub(super) fn new(engine: &Engine, rows: &[Scored], replicates: usize, terms: &Terms) -> Result<Self> {
-        let each = || rows.iter().flat_map(|b| (0..b.y.len()).map(move |i| (b.log_w[i], b.y[i], b.omega[i])));
-        let present = || each().filter(|r| r.2 > 0.0);
-        let n: f64 = each().map(|r| r.2).sum();
-        let top = present().map(|r| r.0).fold(f64::NEG_INFINITY, f64::max);
-        if top == f64::NEG_INFINITY {
+    /// Adds up weighted rows in three passes, with `replicates` replicates.
+    pub(super) fn new(rows: &dyn Weighed, replicates: usize, terms: &Terms) -> Result<Self> {
+        let totals = ask_weights(rows, Totals)?;
+        if let Some((id, log_w)) = totals.broken {
+            return Err(Error::numeric("ln w", format!("{log_w} is not a weight")).at(format!("row {}", id + 1)));
+        }
+        if totals.top == f64::NEG_INFINITY {
             return Err(Error::numeric("weights", "the policy gives density 0 to every logged action"));
         }
-        let log_scale = top + (each().map(|r| r.2 * (r.0 - top).exp()).sum::<f64>() / n).ln();
-        let centre = each().map(|r| r.2 * r.1).sum::<f64>() / n;
-        let fold = Bootstrap { replicates, seed: terms.seed, log_scale, centre };
-        let sums = engine.ask(&fold, rows);
+        let (n, log_scale, centre) = (totals.cost.n, totals.log_mean(), totals.cost.mean());
+        let sums = ask_weights(rows, Bootstrap { replicates, seed: terms.seed, log_scale, centre })?;
         let own = &sums.own;
-        let l = own.value().0;
-        let (d, vbar) = (own.difference().0, own.weight().0 - 1.0);
-        let value = |v: f64, z: f64| (1.0 + v) * (z - l);
-        let difference = |v: f64, z: f64| (v - vbar) * (z - l) / (1.0 + vbar) - d;
-        let informative =
-            [participation(each(), log_scale, centre, value), participation(each(), log_scale, centre, difference)];
-        let mean = own.logged().0;
-        let logged = participation(each(), log_scale, centre, |_, z| z - mean);
-        let mut weights: Vec<(f64, f64)> = present().map(|r| (r.0, r.2)).collect();
-        weights.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let scale = log_scale.exp();
         let (mean, se) = own.weight();
+        let shape = Shape {
+            log_scale,
+            centre,
+            value: own.value().0,
+            difference: own.difference().0,
+            vbar: mean - 1.0,
+            zbar: own.logged().0,
+        };
+        let shape = ask_weights(rows, shape)?;
+        let scale = log_scale.exp();
         let diagnostics = Diagnostics {
             rows: n,
             effective: own.effective(),
             effective_share: own.effective() / n,
-            informative: informative[0].min(informative[1]).min(n),
+            informative: shape.participation(0).min(shape.participation(1)).min(n),
             mean_weight: Interval::normal((mean * scale, se * scale), terms),
-            largest_share: (top - log_scale).exp() / n,
-            top_percent_share: carried(&weights, 0.01 * n, log_scale) / n,
-            weight_quantiles: QUANTILES.map(|q| quantile(&weights, (1.0 - q) * n).exp()),
-            tail_index: hill(&weights, n),
-            outside: rows.iter().map(|b| b.outside).sum::<f64>() / n,
+            largest_share: (totals.top - log_scale).exp() / n,
+            top_percent_share: carried(&shape.log_w, 0.01 * n, log_scale) / n,
+            weight_quantiles: QUANTILES.map(|q| exceeded(&shape.log_w, (1.0 - q) * n).exp()),
+            tail_index: hill(&shape.log_w, n),
+            outside: totals.outside / n,
         };
-        Ok(Part { sums, centre, diagnostics, largest_log_w: top, logged_freedom: freedom(logged.min(n), n) })
+        let logged_freedom = freedom(shape.participation(2).min(n), n);
+        Ok(Part { totals, sums, centre, diagnostics, logged_freedom })
     }
 }
 
-/// (sum psi^2)^2 / sum psi^4 over rows; infinite if psi vanishes.
-fn participation(
-    rows: impl Iterator<Item = (f64, f64, f64)>,
-    log_scale: f64,
-    centre: f64,
-    psi: impl Fn(f64, f64) -> f64,
-) -> f64 {
-    let squares = rows.map(|(log_w, y, omega)| (omega, psi((log_w - log_scale).exp_m1(), y - centre).powi(2)));
-    let (p2, p4) = squares.fold((0.0, 0.0), |(a, b), (omega, p)| (a + omega * p, b + omega * p * p));
-    if p4 > 0.0 { p2 * p2 / p4 } else { f64::INFINITY }
-}
-
 /// Weight (in units of the mean) of the heaviest rows, `rows` of them; a row on the edge counts in part.
-fn carried(heaviest: &[(f64, f64)], rows: f64, log_scale: f64) -> f64 {
+fn carried(log_w: &Digest, rows: f64, log_scale: f64) -> f64 {
     let mut left = rows;
     let mut sum = 0.0;
-    for (log_w, omega) in heaviest {
+    for (log_w, omega) in log_w.heaviest() {
         let part = omega.min(left);
         sum += part * (log_w - log_scale).exp();
         left -= part;
@@ -131,21 +117,30 @@ fn carried(heaviest: &[(f64, f64)], rows: f64, log_scale: f64) -> f64 {
 }
 
 /// ln of the weight that `above` rows exceed.
-fn quantile(heaviest: &[(f64, f64)], above: f64) -> f64 {
+fn exceeded(log_w: &Digest, above: f64) -> f64 {
     let mut seen = 0.0;
-    for (log_w, omega) in heaviest {
-        seen += omega;
+    let mut last = f64::NEG_INFINITY;
+    for (log_w, omega) in log_w.heaviest() {
+        (seen, last) = (seen + omega, log_w);
         if seen > above {
-            return *log_w;
+            break;
         }
     }
-    heaviest.last().map_or(f64::NEG_INFINITY, |w| w.0)
+    last
 }
 
-/// 1 / mean of ln(w_(i) / w_(k+1)) over the k heaviest rows.
-fn hill(heaviest: &[(f64, f64)], n: f64) -> Option<f64> {
-    let k = n.sqrt() as usize;
-    let base = heaviest.get(k)?.0;
-    let mean = heaviest[..k].iter().map(|w| w.0 - base).sum::<f64>() / k as f64;
+/// 1 / mean of ln(w_(i) / w_(k+1)) over the k = sqrt(n) heaviest rows.
+fn hill(log_w: &Digest, n: f64) -> Option<f64> {
+    let k = n.sqrt().floor();
+    let base = exceeded(log_w, k);
+    let (mut left, mut sum) = (k, 0.0);
+    for (log_w, omega) in log_w.heaviest() {
+        let part = omega.min(left);
+        if part > 0.0 {
+            sum += part * (log_w - base);
+        }
+        left -= part;
+    }
+    let mean = sum / k;
     (n >= 100.0 && mean > 0.0 && mean.is_finite()).then(|| 1.0 / mean)
 }

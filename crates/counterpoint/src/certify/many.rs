@@ -4,11 +4,12 @@ use super::certificate::{Adjusted, Certificate, Verdict};
 use super::interval::p_value;
 use super::terms::{Adjust, Terms};
 use super::{Judged, check_parts, examine};
-use crate::data::Log;
+use crate::data::Outcome;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::folds::{Scored, score};
+use crate::folds::{Here, Scored};
 use crate::policy::{Policy, TargetPolicy};
+use crate::source::Source;
 
 /// Certifies several policies on one test part, such that the chance of any false `deploy` is at most delta / 2.
 ///
@@ -16,32 +17,33 @@ use crate::policy::{Policy, TargetPolicy};
 /// their adjusted p-values ([`Terms::adjust`]). Replicates of the bootstrap are common to all policies, so that max-T
 /// knows which policies are nearly the same and does not count them twice. The intervals stay those of one policy.
 pub fn certify_many(
-    engine: &Engine,
     policies: &[Policy],
-    valid: &Log,
-    test: &Log,
+    valid: &dyn Source,
+    test: &dyn Source,
     terms: &Terms,
 ) -> Result<Vec<Certificate>> {
+    terms.check()?;
     check_parts(valid, test, &policies.iter().map(|p| p as &dyn TargetPolicy).collect::<Vec<_>>())?;
-    let mut rows = Vec::with_capacity(policies.len());
-    for policy in policies {
-        rows.push((score(engine, valid, policy)?, score(engine, test, policy)?));
-    }
-    let certificates = certify_many_scored(engine, &rows, terms)?;
-    Ok(certificates.into_iter().map(|c| c.resting_on(&test.schema().propensities)).collect())
+    let schema = test.schema();
+    let judge = |p: &Policy| examine(&*valid.weigh(p)?, &*test.weigh(p)?, terms, schema.direction);
+    let certificates = together(policies.iter().map(judge).collect::<Result<_>>()?, terms);
+    Ok(certificates.into_iter().map(|c| c.resting_on(&schema.propensities)).collect())
 }
 
-/// The same from rows that have been weighed already: for each policy its valid and its test rows.
+/// The same from rows that have been weighed already: for each policy its valid and its test rows. Outcomes are costs.
 pub fn certify_many_scored(
     engine: &Engine,
     policies: &[(Vec<Scored>, Vec<Scored>)],
     terms: &Terms,
 ) -> Result<Vec<Certificate>> {
     terms.check()?;
-    let judged: Result<Vec<Judged>> = policies.iter().map(|(v, t)| examine(engine, v, t, terms)).collect();
-    let mut judged = judged?;
+    let judge = |(v, t): &(Vec<Scored>, Vec<Scored>)| examine(&Here(engine, v), &Here(engine, t), terms, Outcome::Cost);
+    Ok(together(policies.iter().map(judge).collect::<Result<_>>()?, terms))
+}
+
+fn together(mut judged: Vec<Judged>, terms: &Terms) -> Vec<Certificate> {
     adjust(&mut judged, terms);
-    Ok(judged.into_iter().map(|j| j.certificate).collect())
+    judged.into_iter().map(|j| j.certificate).collect()
 }
 
 /// Gives every candidate its adjusted p-values and its verdict.

@@ -17,34 +17,41 @@
 mod bound;
 mod certificate;
 mod diagnose;
+mod gate;
 mod interval;
 mod many;
 mod monitor;
 mod terms;
+mod words;
 
 pub use bound::Bound;
 pub use certificate::{Adjusted, Certificate, Verdict};
 pub use diagnose::{Diagnostics, QUANTILES};
+pub use gate::Gate;
 pub use interval::Interval;
 pub use many::{certify_many, certify_many_scored};
 pub use monitor::Monitor;
 pub use terms::{Adjust, Method, Mode, Terms};
 
-use crate::data::{Log, Outcome, Propensities};
+use crate::data::{Hashed, Hashes, Outcome, Propensities};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::LossModel;
-use crate::folds::{Moments, Scored, score};
+use crate::folds::{Here, MeanAction, Moments, Scored, Weighed};
 use crate::policy::{Policy, TargetPolicy};
+use crate::source::Source;
 use diagnose::Part;
 
 /// A difference smaller than this share of the costs' standard error is rounding: the policy is the log's own.
 const ROUNDING: f64 = 1e-9;
 
+/// Hashes by which rows are recognised: parts of at most so many rows are compared row by row.
+const RECOGNISED: usize = 65_536;
+
 /// Certifies a policy: `valid` says whether the question can be answered, `test` answers it.
 ///
 /// ```
-/// use counterpoint::{Engine, Family, Log, Policy, SplitRule, certify::{Terms, Verdict, certify}};
+/// use counterpoint::{Family, Log, Policy, SplitRule, certify::{Terms, Verdict, certify}};
 /// // uniform actions on (0, 3); actions near 1 cost least
 /// let n = 4000;
 /// let a: Vec<f64> = (0..n).map(|i| 3.0 * (i as f64 * 0.5698402910).fract()).collect();
@@ -53,52 +60,47 @@ const ROUNDING: f64 = 1e-9;
 /// let parts = log.split(SplitRule::default())?;
 ///
 /// let better = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[0.25])?;
-/// let c = certify(&Engine::single(), &better, &parts.valid, &parts.test, &Terms::default())?;
+/// let c = certify(&better, &parts.valid, &parts.test, &Terms::default())?;
 /// assert_eq!(c.verdict, Verdict::Deploy);
 /// assert!(c.difference.upper < 0.0 && c.value.holds(0.25 * (2.0 / std::f64::consts::PI).sqrt()));
+/// println!("{c}");
 ///
 /// let far = Policy::constant(Family::Normal, &[], &["a"], &[3.3], &[0.1])?; // where the log has not been
-/// let c = certify(&Engine::single(), &far, &parts.valid, &parts.test, &Terms::default())?;
+/// let c = certify(&far, &parts.valid, &parts.test, &Terms::default())?;
 /// assert_eq!(c.verdict, Verdict::Invalid);
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn certify(
-    engine: &Engine,
-    policy: &dyn TargetPolicy,
-    valid: &Log,
-    test: &Log,
-    terms: &Terms,
-) -> Result<Certificate> {
+///
+/// The figures speak the direction of the log's outcome: rewards as rewards, a gain being a positive difference.
+pub fn certify(policy: &dyn TargetPolicy, valid: &dyn Source, test: &dyn Source, terms: &Terms) -> Result<Certificate> {
     terms.check()?;
     check_parts(valid, test, &[policy])?;
-    let c = certify_scored(engine, &score(engine, valid, policy)?, &score(engine, test, policy)?, terms)?;
-    Ok(c.resting_on(&test.schema().propensities))
+    let direction = test.schema().direction;
+    let judged = examine(&*valid.weigh(policy)?, &*test.weigh(policy)?, terms, direction)?;
+    Ok(judged.certificate.resting_on(&test.schema().propensities))
 }
 
-/// Certifies from rows that have been weighed already: the weights may come from any policy whatever.
-pub fn certify_scored(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) -> Result<Certificate> {
+/// Certifies from rows that have been weighed already: the weights may come from any policy whatever. The rows hold costs; the
+/// certificate speaks the given direction.
+pub fn certify_scored(
+    engine: &Engine,
+    valid: &[Scored],
+    test: &[Scored],
+    terms: &Terms,
+    direction: Outcome,
+) -> Result<Certificate> {
     terms.check()?;
-    Ok(examine(engine, valid, test, terms)?.certificate)
+    Ok(examine(&Here(engine, valid), &Here(engine, test), terms, direction)?.certificate)
 }
 
-/// The cost of a policy's mean action by a loss model, the weight of no row being asked.
+/// The value of a policy's mean action by a loss model, in the direction of the log's outcome; the weight of no row is asked.
 ///
 /// Weights say what a stochastic policy would have cost; of its mean action alone, which no density covers, they say
 /// nothing. A model does, as far as it is right: the figure carries no interval.
-pub fn mean_action_cost(log: &Log, policy: &Policy, model: &LossModel) -> f64 {
-    let mut scorer = policy.scorer();
-    let (mut x, mut mu, mut slope) = (vec![0.0; policy.d()], vec![0.0; policy.q()], vec![0.0; policy.q()]);
-    let (mut total, mut n) = (0.0, 0.0);
-    for b in log.blocks() {
-        for i in 0..b.rows() {
-            b.context(i, &mut x);
-            scorer.mean(&x, &mut mu);
-            let eta = model.actions.function(&model.coefficients_at(&x), &mu, &mut slope) + model.intercept;
-            total += b.omega[i] * eta;
-            n += b.omega[i];
-        }
-    }
-    total / n
+pub fn mean_action_value(log: &dyn Source, policy: &Policy, model: &LossModel) -> Result<f64> {
+    policy.fits(log.schema())?;
+    let cost = log.get(MeanAction { policy: policy.clone(), model: model.clone() })?.mean();
+    Ok(log.schema().direction.to_user(cost))
 }
 
 /// A certificate with what joint verdicts need: the observed statistic and its replicates.
@@ -110,31 +112,23 @@ struct Judged {
 
 /// Refuses parts of a single row, parts that share rows, a test part that holds a row twice, and a policy that was
 /// learned from rows of either part.
-fn check_parts(valid: &Log, test: &Log, policies: &[&dyn TargetPolicy]) -> Result<()> {
-    for (name, part) in [("valid", valid), ("test", test)] {
-        if part.rows() < 2 {
+fn check_parts(valid: &dyn Source, test: &dyn Source, policies: &[&dyn TargetPolicy]) -> Result<()> {
+    let question = Hashes { keep: RECOGNISED };
+    let (known, asked) = (valid.get(question)?, test.get(question)?);
+    for (name, part) in [("valid", &known), ("test", &asked)] {
+        if part.rows < 2 {
             return Err(Error::data(format!("the {name} part has one row, which says nothing about its own error"))
                 .hint("a certificate needs at least two rows in valid and in test, and in truth hundreds"));
         }
     }
-    let rows = |log: &Log| -> Vec<u64> {
-        let mut hashes = Vec::with_capacity(log.rows());
-        log.blocks().iter().for_each(|b| hashes.extend((0..b.rows()).map(|i| b.row_hash(i))));
-        hashes
-    };
-    let (mut known, mut asked) = (rows(valid), rows(test));
-    known.sort_unstable();
-    asked.sort_unstable();
-    let twice = asked.windows(2).filter(|w| w[0] == w[1]).count();
-    asked.dedup();
-    let shared = twice + asked.iter().filter(|h| known.binary_search(h).is_ok()).count();
+    let shared = shared(&known, &asked);
     if shared > 0 {
         return Err(Error::data(format!("{shared} rows of the test part are also in the valid part, or twice in it"))
             .hint("certify on rows that nothing was learned, chosen or gated on; Log::split gives such parts"));
     }
     for origin in policies.iter().filter_map(|p| p.origin()) {
         for (name, rows) in [("test", &asked), ("valid", &known)] {
-            let (learned, of) = (origin.among(rows), origin.hashes.len());
+            let (learned, of) = (origin.among(&rows.smallest), origin.hashes.len());
             if learned > 0 {
                 return Err(Error::policy(format!(
                     "it was learned from rows of the {name} part: {learned} of {of} rows that it remembers are among them"
@@ -146,9 +140,17 @@ fn check_parts(valid: &Log, test: &Log, policies: &[&dyn TargetPolicy]) -> Resul
     Ok(())
 }
 
-fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) -> Result<Judged> {
-    let gate = Part::new(engine, valid, 0, terms)?;
-    let part = Part::new(engine, test, terms.replicates(), terms)?;
+/// Rows that are in both parts, and rows that are twice in the second, as far as their hashes are known.
+fn shared(known: &Hashed, asked: &Hashed) -> usize {
+    let twice = asked.smallest.windows(2).filter(|w| w[0] == w[1]).count();
+    let mut distinct = asked.smallest.clone();
+    distinct.dedup();
+    twice + distinct.iter().filter(|h| known.smallest.binary_search(h).is_ok()).count()
+}
+
+fn examine(valid: &dyn Weighed, test: &dyn Weighed, terms: &Terms, direction: Outcome) -> Result<Judged> {
+    let gate = Part::new(valid, 0, terms)?;
+    let part = Part::new(test, terms.replicates(), terms)?;
     let refusals = refusals(&gate.diagnostics, terms);
     // the part that rests on fewer rows says how much a standard error is worth; the other may have missed the rare rows
     let freedom = gate.diagnostics.freedom().min(part.diagnostics.freedom());
@@ -180,12 +182,8 @@ fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) ->
         (true, true) => Verdict::Deploy,
         (true, false) => Verdict::Keep,
     };
-    reasons.extend(refusals);
-    reasons.push(words(verdict, &value, &logged, &difference, terms));
-    let bound = bound::bound(test, valid, gate.largest_log_w, terms).map_err(|why| reasons.push(why.into())).ok();
-    let fingerprint = test.iter().fold(0u64, |f, b| f.wrapping_add(b.fingerprint));
-    let replicates = interval::studentised(&part.sums, Moments::difference, terms.replicates());
-    let certificate = Certificate {
+    let bound = bound::bound(test, &part.totals, &gate.totals, terms)?;
+    let mut certificate = Certificate {
         verdict,
         reasons,
         direction: Outcome::Cost,
@@ -195,57 +193,28 @@ fn examine(engine: &Engine, valid: &[Scored], test: &[Scored], terms: &Terms) ->
         p_value,
         adjusted: None,
         freedom,
-        bound,
+        bound: bound.ok(),
         valid: gate.diagnostics,
         test: part.diagnostics,
         terms: terms.clone(),
         propensities: Propensities::Logged,
-        fingerprint: format!("{fingerprint:016x}"),
-    };
+        fingerprint: format!("{:016x}", part.totals.fingerprint),
+    }
+    .to_user(direction);
+    certificate.reasons.extend(refusals);
+    certificate.reasons.push(words::decision(&certificate));
+    certificate.reasons.extend(bound.err().map(String::from));
     let stretch = interval::stretch(freedom, terms);
     let observed = if own { f64::INFINITY } else { difference.estimate / (stretch * difference.std_error) };
+    let replicates = interval::studentised(&part.sums, Moments::difference, terms.replicates());
     Ok(Judged { certificate, observed, replicates })
 }
 
 /// Why the valid part says that the test part cannot tell; empty if it can.
 fn refusals(d: &Diagnostics, terms: &Terms) -> Vec<String> {
-    let mut why = Vec::new();
-    let nu = terms.min_effective_share;
-    if terms.mode == Mode::Paper {
-        if d.effective_share <= nu {
-            why.push(format!("the effective share {:.4} of the valid rows is not above {nu}", d.effective_share));
-        }
-        return why;
-    }
-    let need = terms.min_effective_rows.max(nu * d.rows);
-    if d.effective < need {
-        why.push(format!("only {:.1} of {} valid rows are effective, {need} are needed", d.effective, d.rows));
-    }
-    let (mean, most) = (d.mean_weight.estimate, terms.max_mean_weight_error);
-    if (mean - 1.0).abs() > most {
-        why.push(format!(
-            "the mean weight on the valid rows is {mean:.3}, further than {most} from 1: the policy goes where the log \
-             has not been, or the propensities are not densities"
-        ));
-    }
-    why
-}
-
-fn words(verdict: Verdict, value: &Interval, logged: &Interval, d: &Interval, terms: &Terms) -> String {
-    let level = 100.0 * terms.confidence;
-    match (verdict, terms.mode) {
-        (Verdict::Invalid, _) => "so no decision is made; the figures are for information".into(),
-        (_, Mode::Paper) => {
-            let than = if verdict == Verdict::Deploy { "below" } else { "not below" };
-            format!("the upper end {:.6} of the policy's cost is {than} the log's {:.6}", value.upper, logged.estimate)
-        }
-        (Verdict::Deploy, _) => format!(
-            "at {level}% confidence the policy costs between {:.6} and {:.6} less than the log",
-            -d.upper, -d.lower
-        ),
-        (Verdict::Keep, _) => format!(
-            "at {level}% confidence the difference in cost lies between {:.6} and {:.6}: not shown to be below 0",
-            d.lower, d.upper
-        ),
-    }
+    let gate = match terms.mode {
+        Mode::Default => terms.gate,
+        Mode::Paper => terms.gate.share_alone(),
+    };
+    gate.refusals(d.effective, d.rows, d.mean_weight.estimate)
 }

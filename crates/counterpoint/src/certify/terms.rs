@@ -1,5 +1,6 @@
 //! What a policy has to show before it may be deployed.
 
+use super::gate::Gate;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,7 @@ pub enum Adjust {
 /// ```
 /// use counterpoint::certify::{Method, Terms};
 /// let terms: Terms = serde_json::from_str(r#"{"interval": "normal"}"#).unwrap();
-/// assert_eq!((terms.confidence, terms.min_effective_rows, terms.interval), (0.95, 50.0, Method::Normal));
+/// assert_eq!((terms.confidence, terms.gate.min_effective_rows, terms.interval), (0.95, 50.0, Method::Normal));
 /// assert!(Terms { confidence: 1.5, ..terms }.check().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,12 +57,8 @@ pub struct Terms {
     /// 1 - delta: how often an interval holds the truth. The test is one-sided at delta / 2, that is, a policy passes
     /// when the whole interval lies on its side.
     pub confidence: f64,
-    /// Fewest effective rows on the valid part.
-    pub min_effective_rows: f64,
-    /// nu: smallest n_eff / n on the valid part.
-    pub min_effective_share: f64,
-    /// Largest |mean(w) - 1| on the valid part.
-    pub max_mean_weight_error: f64,
+    /// What the weights on the valid part must show.
+    pub gate: Gate,
     /// Replicates of the bootstrap.
     pub bootstrap: usize,
     /// How intervals are made.
@@ -80,9 +77,7 @@ impl Default for Terms {
     fn default() -> Self {
         Terms {
             confidence: 0.95,
-            min_effective_rows: 50.0,
-            min_effective_share: 0.01,
-            max_mean_weight_error: 0.1,
+            gate: Gate::default(),
             bootstrap: 1000,
             interval: Method::BootstrapT,
             mode: Mode::Default,
@@ -120,15 +115,7 @@ impl Terms {
         if !(self.confidence > 0.0 && self.confidence < 1.0) {
             return field("confidence", format!("{} must lie between 0 and 1", self.confidence));
         }
-        for (name, v) in [
-            ("min_effective_rows", self.min_effective_rows),
-            ("min_effective_share", self.min_effective_share),
-            ("max_mean_weight_error", self.max_mean_weight_error),
-        ] {
-            if !(v.is_finite() && v >= 0.0) {
-                return field(name, format!("{v} must be a number >= 0"));
-            }
-        }
+        self.gate.check()?;
         if self.interval != Method::Normal && self.rank() == 0 {
             let least = (1.0 / self.tail()).ceil();
             return field("bootstrap", format!("{} replicates are too few for this confidence", self.bootstrap))

@@ -25,6 +25,7 @@ mod split;
 mod summary;
 #[cfg(feature = "readers")]
 mod table;
+mod view;
 
 pub use build::LogBuilder;
 #[cfg(feature = "readers")]
@@ -47,3 +48,4 @@ pub use split::{Part, Parts, SplitRule};
 pub use summary::{Columns, Summaries, Summary};
 #[cfg(feature = "readers")]
 pub use table::{Column, Table};
+pub use view::View;

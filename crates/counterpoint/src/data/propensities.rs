@@ -175,6 +175,16 @@ impl BareLog {
         self.0.dropped()
     }
 
+    /// Cuts the log between blocks, as [`Log::pieces`] does.
+    pub fn pieces(&self, count: usize) -> Vec<BareLog> {
+        self.0.pieces(count).into_iter().map(BareLog).collect()
+    }
+
+    /// Rows whose densities mean nothing.
+    pub(crate) fn from_rows(log: Log) -> Self {
+        BareLog(log)
+    }
+
     /// The rows; their densities mean nothing yet.
     pub(crate) fn log(&self) -> &Log {
         &self.0

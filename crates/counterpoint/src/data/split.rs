@@ -32,7 +32,8 @@ impl std::str::FromStr for Part {
 }
 
 /// How rows are divided.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SplitRule {
     /// By a hash of (seed, row number): the same row is in the same part on every machine, whatever the order.
     Hash {
@@ -140,34 +141,35 @@ impl Log {
     }
 
     /// For rows of this log.
-    fn pile(&self) -> Result<Pile> {
+    pub(super) fn pile(&self) -> Result<Pile> {
         Pile::new(self.d(), self.q(), self.scratch())
     }
 
-    fn divide<B: std::borrow::Borrow<Block>>(&self, rule: SplitRule, blocks: impl Iterator<Item = B>) -> Result<Parts> {
-        let by_column = match (rule, &self.parts) {
+    /// The part of a row by a rule: from its number and from its position in this log.
+    pub(super) fn assignment(&self, rule: SplitRule) -> Result<impl Fn(u64, usize) -> Part + '_> {
+        match (rule, &self.parts) {
             (SplitRule::Column, None) => {
                 return Err(Error::data("the log has no split column").hint("name one with --split, or split by hash"));
             }
-            (SplitRule::Column, Some(parts)) => Some(parts),
-            (SplitRule::Hash { shares, .. }, _) => {
-                if shares.iter().any(|s| !(s.is_finite() && *s > 0.0)) {
-                    return Err(Error::recipe("split.shares", format!("{shares:?} must all be positive")));
-                }
-                None
+            (SplitRule::Hash { shares, .. }, _) if shares.iter().any(|s| !(s.is_finite() && *s > 0.0)) => {
+                return Err(Error::recipe("split.shares", format!("{shares:?} must all be positive")));
             }
-        };
+            _ => {}
+        }
+        Ok(move |id, row| match (rule, &self.parts) {
+            (SplitRule::Hash { seed, shares }, _) => assign(hash(seed, id), shares),
+            (SplitRule::Column, column) => column.as_ref().map_or(Part::Train, |c| c[row]),
+        })
+    }
+
+    fn divide<B: std::borrow::Borrow<Block>>(&self, rule: SplitRule, blocks: impl Iterator<Item = B>) -> Result<Parts> {
+        let part = self.assignment(rule)?;
         let mut parts = [self.pile()?, self.pile()?, self.pile()?];
         let mut index = 0;
         for b in blocks {
             let b = b.borrow();
             for i in 0..b.rows() {
-                let part = match (rule, by_column) {
-                    (SplitRule::Hash { seed, shares }, _) => assign(hash(seed, b.ids[i]), shares),
-                    (_, Some(column)) => column[index],
-                    _ => Part::Train,
-                };
-                parts[part as usize].push(b, i)?;
+                parts[part(b.ids[i], index) as usize].push(b, i)?;
                 index += 1;
             }
         }

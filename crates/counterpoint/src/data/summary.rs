@@ -49,6 +49,12 @@ impl Summary {
         }
     }
 
+    /// The summary of the column with all signs changed.
+    #[must_use]
+    pub fn negated(&self) -> Summary {
+        Summary { n: self.n, mean: -self.mean, squares: self.squares, min: -self.max, max: -self.min }
+    }
+
     /// The mean.
     pub fn mean(&self) -> f64 {
         self.mean

@@ -4,12 +4,12 @@
 //! w = N(a; centre, (share * logged std)^2) / p,   n_eff / n = (sum w)^2 / (n sum w^2)
 //! ```
 //!
-//! Estimates rest on n_eff rows, and a gate asks for a share of at least 1% and for 50 rows. The figures are taken from at
-//! most [`ROWS`] rows spread over the log; they are shares, and more rows would not move them by what matters here.
+//! Estimates rest on n_eff rows, and the [`Gate`] asks for a share of them and for a number. The figures are taken from at
+//! most [`ROWS`] rows chosen by a hash; they are shares, and more rows would not move them by what matters here.
 
 use super::ColumnFacts;
-use crate::data::Log;
-use crate::features::anchors::quantile_sorted;
+use crate::certify::Gate;
+use crate::data::Sampled;
 use crate::policy::Family;
 use serde::Serialize;
 
@@ -22,14 +22,14 @@ pub struct Support {
     pub level: f64,
     /// (std of the policy as a share of the logged std, n_eff / n) for normal policies around the action.
     pub effective_share: Vec<(f64, f64)>,
-    /// The smallest std, as a share of the logged std, whose estimates would pass the gate of 1% and 50 rows.
+    /// The smallest std, as a share of the logged std, whose estimates would pass the default gate.
     pub smallest_std: Option<f64>,
 }
 
 /// n_eff / n of normal policies as their mean moves over the range of the logged actions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reach {
-    /// The share under which no estimate is believed: 1%, or that of 50 rows.
+    /// The share under which no estimate is believed: that of the default gate.
     pub floor: f64,
     /// One line a std.
     pub lines: Vec<ReachLine>,
@@ -51,59 +51,50 @@ const SHARES: [f64; 6] = [1.0, 0.5, 0.25, 0.1, 0.05, 0.025];
 const LINES: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
 /// Rows that are enough for a share.
-const ROWS: usize = 50_000;
+pub(super) const ROWS: usize = 50_000;
 
 /// Means along the range of the actions.
 const STEPS: usize = 48;
 
-/// Rows spread over the log.
-pub(super) struct Sample {
-    rows: Vec<Row>,
+/// Rows chosen by a hash.
+pub(super) struct Rows {
+    rows: Sampled,
+    columns: usize,
     total: f64,
     floor: f64,
 }
 
-struct Row {
-    a: Vec<f64>,
-    log_p: f64,
-    omega: f64,
-}
-
-impl Sample {
-    pub(super) fn of(log: &Log, total_weight: f64) -> Self {
-        let step = log.rows().div_ceil(ROWS).max(1);
-        let all = log.blocks().iter().flat_map(|b| (0..b.rows()).map(move |i| (b, i)));
-        let rows: Vec<Row> = all
-            .step_by(step)
-            .map(|(b, i)| Row { a: b.a.iter().map(|c| c[i]).collect(), log_p: b.log_p[i], omega: b.omega[i] })
-            .collect();
-        let total = rows.iter().map(|r| r.omega).sum();
-        Sample { rows, total, floor: (50.0 / total_weight).max(0.01) }
+impl Rows {
+    pub(super) fn new(rows: Sampled, total_weight: f64) -> Self {
+        let total = rows.omega.iter().sum();
+        let columns = rows.a.len() / rows.ids.len().max(1);
+        Rows { rows, columns, total, floor: Gate::default().needs(total_weight) / total_weight }
     }
 
     /// n_eff / n of the normal policy around `action` with a share of the logged stds.
     fn effective_share(&self, actions: &[ColumnFacts], action: f64, share: f64) -> f64 {
         let (mut w1, mut w2) = (0.0, 0.0);
-        for r in &self.rows {
+        let rows = &self.rows;
+        for (i, a) in rows.a.chunks_exact(self.columns.max(1)).enumerate() {
             let log_pi: f64 = actions
                 .iter()
                 .enumerate()
-                .map(|(c, a)| {
-                    let centre = if c == 0 { action } else { a.quantiles[3] };
-                    Family::Normal.log_density(r.a[c], centre, (a.std * share).max(1e-300)).value
+                .map(|(c, facts)| {
+                    let centre = if c == 0 { action } else { facts.quantiles[3] };
+                    Family::Normal.log_density(a[c], centre, (facts.std * share).max(1e-300)).value
                 })
                 .sum();
-            let w = (log_pi - r.log_p).min(300.0).exp();
-            w1 += r.omega * w;
-            w2 += r.omega * w * w;
+            let w = (log_pi - rows.log_p[i]).min(300.0).exp();
+            w1 += rows.omega[i] * w;
+            w2 += rows.omega[i] * w * w;
         }
         if w2 > 0.0 { w1 * w1 / w2 / self.total } else { 0.0 }
     }
 
     /// Around typical actions.
-    pub(super) fn support(&self, actions: &[ColumnFacts], sorted: &[f64]) -> Vec<Support> {
+    pub(super) fn support(&self, actions: &[ColumnFacts], quantile: &dyn Fn(f64) -> f64) -> Vec<Support> {
         let around = |&level: &f64| {
-            let action = quantile_sorted(sorted, level);
+            let action = quantile(level);
             let tried = SHARES.map(|s| (s, self.effective_share(actions, action, s)));
             let passing = tried.iter().filter(|t| t.1 >= self.floor).map(|t| t.0);
             Support { action, level, smallest_std: passing.reduce(f64::min), effective_share: tried.to_vec() }

@@ -4,8 +4,11 @@
 //! statistics: it hands out blocks, and merges the partial answers in a fixed binary tree over their places (`tree`), so that
 //! the result depends neither on the number of threads nor on who holds which blocks.
 
+mod list;
 mod tree;
 
+pub use list::Member;
+pub(crate) use list::questions;
 pub use tree::{Forest, Node, Placed};
 
 use crate::error::{Error, Result};
@@ -69,7 +72,7 @@ impl Engine {
     }
 
     /// An engine that uses only the calling thread.
-    pub fn single() -> Self {
+    pub const fn single() -> Self {
         Engine { helpers: None, threads: 1 }
     }
 

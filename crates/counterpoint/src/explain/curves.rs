@@ -44,7 +44,7 @@ pub fn outcome_curves(engine: &Engine, train: &Log, policy: &Policy) -> Result<O
     if policy.q() != 1 || policy.d() == 0 {
         return Ok(None);
     }
-    let model = fit_model(engine, train, policy, &Recipe { model_ridge: 1e-4, ..Recipe::default() })?;
+    let model = fit_model(&train.on(engine), policy, &Recipe { model_ridge: 1e-4, ..Recipe::default() })?;
     let ends = ends(train);
     let (x, _) = train.thin(SAMPLE);
     let mut rows: Vec<(f64, &[f64])> = x.chunks_exact(policy.d()).map(|r| (policy.mean(r)[0], r)).collect();

@@ -4,7 +4,7 @@ use crate::certify::Interval;
 use crate::data::Log;
 use crate::engine::Engine;
 use crate::estimate::Form;
-use crate::evaluate::{Aids, evaluate_with, every_estimator};
+use crate::evaluate::{Aids, Evaluator, every_estimator};
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 
@@ -57,12 +57,12 @@ pub fn estimator_table(engine: &Engine, log: &Log, policy: &Policy, cap: f64, ai
     let direction = log.schema().direction;
     let row = |(name, estimator): (&str, crate::estimate::Estimator)| {
         let name = name.to_string();
-        match evaluate_with(engine, log, policy, &estimator, aids) {
+        match Evaluator::new(estimator).aids(aids).evaluate(&log.on(engine), policy) {
             Ok(e) => {
                 let weighs = estimator.form != Form::Model;
                 EstimatorRow {
                     name,
-                    answer: Some(Interval::around(e.cost, e.std_error, 0.95).to_user(direction)),
+                    answer: Some(Interval::around(e.estimate, e.std_error, 0.95)),
                     effective: weighs.then_some(e.effective),
                     effective_share: weighs.then_some(e.effective / e.rows),
                     mean_weight: weighs.then_some(e.mean_weight),

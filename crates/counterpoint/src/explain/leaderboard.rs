@@ -1,6 +1,5 @@
 //! The recipes that were tried, by what differs among them.
 
-use crate::data::Outcome;
 use crate::select::{Entry, Selected};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +35,7 @@ pub struct Tried {
 
 impl Leaderboard {
     /// What was tried in a selection, judged on a valid part of `rows` rows.
-    pub(super) fn of(selected: &Selected, direction: Outcome, rows: f64) -> Self {
+    pub(super) fn of(selected: &Selected, rows: f64) -> Self {
         let recipes = selected.leaderboard.iter().map(|e| toml::from_str(&e.recipe.to_toml()).unwrap_or_default());
         let recipes: Vec<toml::Table> = recipes.collect();
         let differ = |k: &&String| recipes.iter().any(|o| o.get(*k) != recipes[0].get(*k));
@@ -44,7 +43,7 @@ impl Leaderboard {
             recipes.first().map(|t| t.keys().filter(differ).cloned().collect()).unwrap_or_default();
         let tried = selected.leaderboard.iter().zip(&recipes).enumerate().map(|(rank, (e, recipe))| Tried {
             settings: settings.iter().map(|s| setting(recipe, s)).collect(),
-            estimate: e.cost.map(|c| direction.to_user(c)),
+            estimate: e.estimate,
             std_error: e.std_error.is_finite().then_some(e.std_error),
             effective: Some(e.effective_share * rows),
             mean_weight: Some(e.mean_weight),
@@ -60,7 +59,7 @@ fn setting(recipe: &toml::Table, name: &str) -> String {
 }
 
 fn state(e: &Entry) -> String {
-    match (&e.failure, e.cost) {
+    match (&e.failure, e.estimate) {
         (Some(f), _) => f.clone(),
         (None, None) => "stopped by the gate".into(),
         (None, Some(_)) if e.round == 1 => "first round".into(),

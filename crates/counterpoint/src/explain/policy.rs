@@ -154,7 +154,7 @@ pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
     let (c, parts) = (e.certificate, e.parts);
     let histogram = |part| weight_histogram(e.engine, part, e.policy);
     let model_recipe = Recipe { model_ridge: e.recipe.map_or(1e-3, |r| r.model_ridge), ..Recipe::default() };
-    let model = fit_model(e.engine, &parts.train, e.policy, &model_recipe).ok();
+    let model = fit_model(&parts.train.on(e.engine), e.policy, &model_recipe).ok();
     let aids = Aids { model: model.as_ref(), logging: None };
     let cap = e.recipe.map_or(15.0, |r| r.cap);
     Ok(PolicyReport {
@@ -170,7 +170,7 @@ pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
         actions: action_histograms(&parts.valid, Some(e.policy), e.seed),
         predictions: outcome_curves(e.engine, &parts.train, e.policy)?,
         estimators: Some(estimator_table(e.engine, &parts.valid, e.policy, cap, aids)),
-        leaderboard: e.selected.map(|s| Leaderboard::of(s, e.log.schema().direction, c.valid.rows)),
+        leaderboard: e.selected.map(|s| Leaderboard::of(s, c.valid.rows)),
         recipe: e.recipe.map(Recipe::to_toml),
         assumptions: assumptions(&e.log.schema().propensities),
         caveats: caveats(e),

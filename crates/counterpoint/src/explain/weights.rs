@@ -45,8 +45,8 @@ impl PartWeights {
     /// The part that decides whether an estimate may be believed: with the gate's limits.
     pub(super) fn gated(part: &str, d: &Diagnostics, histogram: Histogram, terms: &Terms) -> Self {
         PartWeights {
-            floor: Some(terms.min_effective_rows.max(terms.min_effective_share * d.rows)),
-            mean_tolerance: Some(terms.max_mean_weight_error),
+            floor: Some(terms.gate.needs(d.rows)),
+            mean_tolerance: Some(terms.gate.max_mean_weight_error),
             ..Self::plain(part, d, histogram)
         }
     }

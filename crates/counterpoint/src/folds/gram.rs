@@ -12,9 +12,10 @@ use crate::error::{Error, Result};
 use crate::estimate::LossModel;
 use crate::features::{ActionMap, ContextMap, Scaler};
 use crate::linalg::{add_gram, cholesky_solve};
+use serde::{Deserialize, Serialize};
 
 /// The maps of a loss model and its ridge.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossOptions {
     /// Scaling of the contexts.
     pub scaler: Scaler,
@@ -28,48 +29,64 @@ pub struct LossOptions {
 
 /// Fits eta(x, a) to the costs of a log.
 pub fn fit_loss_model(engine: &Engine, log: &Log, options: &LossOptions) -> Result<LossModel> {
-    if !(options.ridge.is_finite() && options.ridge > 0.0) {
-        return Err(Error::recipe("model.ridge", format!("{} must be > 0", options.ridge)));
-    }
-    let fold = Gram { options, features: options.map.dim(log.d()) * options.actions.len() };
-    let gram = engine.ask(&fold, log.blocks());
-    let (p, w) = (fold.features, fold.width());
-    let at = |i: usize, j: usize| gram[i * w + j];
-    let n = at(p, p);
-    let mean = |i: usize| at(i, p) / n;
-    let mut a = vec![0.0; p * p];
-    let mut b = vec![0.0; p];
-    for i in 0..p {
-        for j in 0..p {
-            a[i * p + j] = at(i, j) / n - mean(i) * mean(j);
+    let gram = Gram::new(options.clone())?;
+    gram.solve(&engine.ask(&gram, log.blocks()))
+}
+
+/// The question behind a loss model: the Gram matrix of (features, 1, y), row-major.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gram {
+    options: LossOptions,
+}
+
+impl Gram {
+    /// The question for these maps; a ridge that is not positive is refused.
+    pub fn new(options: LossOptions) -> Result<Self> {
+        if !(options.ridge.is_finite() && options.ridge > 0.0) {
+            return Err(Error::recipe("model.ridge", format!("{} must be > 0", options.ridge)));
         }
-        a[i * p + i] += options.ridge;
-        b[i] = at(i, p + 1) / n - mean(i) * mean(p + 1);
+        Ok(Gram { options })
     }
-    let coef = cholesky_solve(&a, &b)?;
-    let intercept = mean(p + 1) - (0..p).map(|i| mean(i) * coef[i]).sum::<f64>();
-    Ok(LossModel {
-        scaler: options.scaler.clone(),
-        map: options.map.clone(),
-        actions: options.actions.clone(),
-        coef,
-        intercept,
-    })
-}
 
-struct Gram<'a> {
-    options: &'a LossOptions,
-    features: usize,
-}
+    /// Products of a context feature and an action feature.
+    fn features(&self) -> usize {
+        self.options.map.dim(self.options.scaler.shift.len()) * self.options.actions.len()
+    }
 
-impl Gram<'_> {
     /// Features, the constant, the cost.
     fn width(&self) -> usize {
-        self.features + 2
+        self.features() + 2
+    }
+
+    /// The loss model from the answer for all rows.
+    pub fn solve(&self, gram: &[f64]) -> Result<LossModel> {
+        let options = &self.options;
+        let (p, w) = (self.features(), self.width());
+        let at = |i: usize, j: usize| gram[i * w + j];
+        let n = at(p, p);
+        let mean = |i: usize| at(i, p) / n;
+        let mut a = vec![0.0; p * p];
+        let mut b = vec![0.0; p];
+        for i in 0..p {
+            for j in 0..p {
+                a[i * p + j] = at(i, j) / n - mean(i) * mean(j);
+            }
+            a[i * p + i] += options.ridge;
+            b[i] = at(i, p + 1) / n - mean(i) * mean(p + 1);
+        }
+        let coef = cholesky_solve(&a, &b)?;
+        let intercept = mean(p + 1) - (0..p).map(|i| mean(i) * coef[i]).sum::<f64>();
+        Ok(LossModel {
+            scaler: options.scaler.clone(),
+            map: options.map.clone(),
+            actions: options.actions.clone(),
+            coef,
+            intercept,
+        })
     }
 }
 
-impl Fold<Block> for Gram<'_> {
+impl Fold<Block> for Gram {
     type Partial = Vec<f64>;
 
     fn zero(&self) -> Vec<f64> {
@@ -77,7 +94,7 @@ impl Fold<Block> for Gram<'_> {
     }
 
     fn add(&self, b: &Block, into: &mut Vec<f64>) {
-        let o = self.options;
+        let o = &self.options;
         let (mut x, mut a) = (vec![0.0; b.x.len()], vec![0.0; b.a.len()]);
         let mut psi_x = vec![0.0; o.map.dim(x.len())];
         let mut rows = Vec::with_capacity(b.rows() * self.width());

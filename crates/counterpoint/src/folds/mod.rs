@@ -5,15 +5,26 @@
 
 mod design;
 mod expect;
+mod facts;
 mod gram;
 mod objective;
+mod propensity;
+mod residuals;
 mod risk;
 mod rows;
 mod score;
+mod weights;
 
 pub use design::{Design, Precision};
-pub use gram::{LossOptions, fit_loss_model};
-pub use objective::Crm;
+pub use facts::{Mass, MeanAction, OutcomeFacts, PropensityMass};
+pub use gram::{Gram, LossOptions, fit_loss_model};
+pub use objective::{Crm, Prepared, Threads};
+pub use propensity::{
+    Densities, Density, FOLDS, Fit, FoldGrams, Frame, Scales, Spread, SpreadSums, Target, TargetScales,
+};
+pub use residuals::Residuals;
 pub use risk::{Partial, Risk, instruction_set, truth};
 pub use rows::{Question, RiskSpec};
+pub(crate) use score::score_block;
 pub use score::{Bootstrap, Moments, Replicates, Scored, score};
+pub use weights::{Bernstein, Here, Shape, Shaped, Totalled, Totals, Weighed, WeightAnswer, WeightAsk, ask_weights};

@@ -12,10 +12,54 @@ use crate::error::{Error, Result};
 use crate::optim::Objective;
 use crate::policy::Policy;
 
-/// The regularised risk of policies of one structure on one design.
+/// On how many threads of the caller an evaluation may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// On all that the rows were given.
+    All,
+    /// On the calling thread alone: others are busy with evaluations of their own.
+    One,
+}
+
+/// Rows that are ready for the risk of policies of one structure, wherever they are.
+pub trait Prepared: Sync {
+    /// How many rows there are.
+    fn rows(&self) -> u64;
+
+    /// The sums at `theta`, at which `risk` stands already; the answer is in `slots[0]`.
+    ///
+    /// Slots are reused from call to call: where the rows are in memory an evaluation allocates nothing.
+    fn evaluate(&self, risk: &Risk, theta: &[f64], threads: Threads, slots: &mut Vec<Partial>) -> Result<()>;
+}
+
+impl<P: Prepared + ?Sized> Prepared for &P {
+    fn rows(&self) -> u64 {
+        (**self).rows()
+    }
+
+    fn evaluate(&self, risk: &Risk, theta: &[f64], threads: Threads, slots: &mut Vec<Partial>) -> Result<()> {
+        (**self).evaluate(risk, theta, threads, slots)
+    }
+}
+
+/// A design in this process, with the threads that ask it.
+impl Prepared for (&Engine, &Design) {
+    fn rows(&self) -> u64 {
+        self.1.rows() as u64
+    }
+
+    fn evaluate(&self, risk: &Risk, _: &[f64], threads: Threads, slots: &mut Vec<Partial>) -> Result<()> {
+        match threads {
+            Threads::All => risk.ask(self.0, self.1, slots),
+            Threads::One => risk.ask(&Engine::single(), self.1, slots),
+        }
+    }
+}
+
+/// The regularised risk of policies of one structure on prepared rows.
 pub struct Crm<'a> {
-    engine: &'a Engine,
-    design: &'a Design,
+    rows: Box<dyn Prepared + 'a>,
+    threads: Threads,
     risk: Risk,
     ridge: f64,
     unpenalised: Vec<bool>,
@@ -33,10 +77,15 @@ impl<'a> Crm<'a> {
         policy: &Policy,
         ridge: f64,
     ) -> Result<Self> {
+        Crm::on((engine, design), Threads::All, Risk::new(question, policy)?, policy, ridge)
+    }
+
+    /// The same on rows that are ready for `risk`, wherever they are.
+    pub fn on(rows: impl Prepared + 'a, threads: Threads, risk: Risk, policy: &Policy, ridge: f64) -> Result<Self> {
         Ok(Crm {
-            engine,
-            design,
-            risk: Risk::new(question, policy)?,
+            rows: Box::new(rows),
+            threads,
+            risk,
             ridge,
             unpenalised: (0..policy.theta.len()).map(|i| policy.unpenalised(i)).collect(),
             slots: Vec::new(),
@@ -63,11 +112,11 @@ impl Objective for Crm<'_> {
 
     fn eval(&mut self, theta: &[f64], grad: &mut [f64]) -> Result<f64> {
         self.risk.set(theta);
-        self.risk.ask(self.engine, self.design, &mut self.slots)?;
+        self.rows.evaluate(&self.risk, theta, self.threads, &mut self.slots)?;
         let answer = &self.slots[0];
         // every step must have seen the same rows: a lost or doubled block is an error, not another policy
         let rows = (answer.rows, answer.fingerprint);
-        if *self.seen.get_or_insert(rows) != rows || rows.0 != self.design.rows() as u64 {
+        if *self.seen.get_or_insert(rows) != rows || rows.0 != self.rows.rows() {
             return Err(Error::numeric("rows of an evaluation", "not the rows of the first evaluation"));
         }
         let mut value = self.risk.value(answer, grad, &mut self.buffer);

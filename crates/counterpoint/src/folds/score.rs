@@ -104,7 +104,7 @@ fn score_run(engine: &Engine, blocks: &[Block], policy: &dyn TargetPolicy, range
     Ok(rows)
 }
 
-fn score_block(b: &Block, policy: &dyn TargetPolicy, range: &[[f64; 2]]) -> Scored {
+pub(crate) fn score_block(b: &Block, policy: &dyn TargetPolicy, range: &[[f64; 2]]) -> Scored {
     let mut weights = Vec::with_capacity(b.rows());
     policy.log_densities(b, &mut weights);
     weights.iter_mut().zip(&b.log_p).for_each(|(w, log_p)| *w -= log_p);

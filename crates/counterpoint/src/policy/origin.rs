@@ -1,9 +1,9 @@
 //! Which rows a policy was learned from, so that it is not judged on them.
 
-use crate::data::Log;
+use crate::data::{Hashed, Hashes, Log};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::collections::BinaryHeap;
 
 /// Hashes that are kept. Of a test part that holds even a tenth of the training rows, all 64 miss with probability .001.
 const KEPT: usize = 64;
@@ -22,22 +22,12 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// What is asked of the rows.
+    pub(crate) const QUESTION: Hashes = Hashes { keep: KEPT };
+
     /// The origin of what is learned from these rows.
     pub fn of(log: &Log) -> Self {
-        let mut smallest = BinaryHeap::with_capacity(KEPT + 1);
-        for b in log.blocks() {
-            for i in 0..b.rows() {
-                let hash = b.row_hash(i);
-                if smallest.len() < KEPT || smallest.peek().is_some_and(|top| hash < *top) {
-                    smallest.push(hash);
-                    if smallest.len() > KEPT {
-                        smallest.pop();
-                    }
-                }
-            }
-        }
-        let hashes = smallest.into_sorted_vec().iter().map(|h| format!("{h:016x}")).collect();
-        Origin { rows: log.rows(), hashes }
+        Origin::from(Engine::single().ask(&Self::QUESTION, log.blocks()))
     }
 
     /// Refuses an origin that [`of`](Self::of) could not have made: files can say anything.
@@ -51,5 +41,12 @@ impl Origin {
     pub fn among(&self, sorted: &[u64]) -> usize {
         let known = |h: &&String| u64::from_str_radix(h, 16).is_ok_and(|h| sorted.binary_search(&h).is_ok());
         self.hashes.iter().filter(known).count()
+    }
+}
+
+impl From<Hashed> for Origin {
+    fn from(rows: Hashed) -> Self {
+        let hashes = rows.smallest.iter().take(KEPT).map(|h| format!("{h:016x}")).collect();
+        Origin { rows: rows.rows as usize, hashes }
     }
 }

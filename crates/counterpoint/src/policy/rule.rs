@@ -3,10 +3,10 @@
 //! With noise the rule is a density like any other policy's and can be weighed. Without it a context leaves one action,
 //! which has no density: such a policy can act, but importance weights say nothing of it.
 
-use super::Origin;
 use super::columns::{Columns, all_finite};
 use super::noise::{Noise, check_range};
 use super::target::{Law, TargetPolicy};
+use super::{Origin, SavedPolicy};
 use crate::data::Schema;
 use crate::error::{Error, Result};
 use crate::features::{ActionMap, ContextMap, Scaler};
@@ -173,6 +173,10 @@ impl TargetPolicy for RulePolicy {
 
     fn origin(&self) -> Option<&Origin> {
         self.columns.origin.as_ref()
+    }
+
+    fn saved(&self) -> Option<SavedPolicy> {
+        Some(self.clone().into())
     }
 }
 

@@ -150,4 +150,8 @@ impl TargetPolicy for SavedPolicy {
     fn origin(&self) -> Option<&Origin> {
         self.inner().origin()
     }
+
+    fn saved(&self) -> Option<SavedPolicy> {
+        Some(self.clone())
+    }
 }

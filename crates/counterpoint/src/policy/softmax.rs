@@ -4,10 +4,10 @@
 //! p_k(x) = softmax_k(<psi_X(x), theta_k>),   pi(a|x) = p_k(x) / width_k for a in bucket k
 //! ```
 
-use super::Origin;
 use super::buckets::Buckets;
 use super::columns::{Columns, all_finite};
 use super::target::{Law, TargetPolicy};
+use super::{Origin, SavedPolicy};
 use crate::data::Schema;
 use crate::error::{Error, Result};
 use crate::features::{ContextMap, Scaler};
@@ -171,6 +171,10 @@ impl TargetPolicy for SoftmaxPolicy {
 
     fn origin(&self) -> Option<&Origin> {
         self.columns.origin.as_ref()
+    }
+
+    fn saved(&self) -> Option<SavedPolicy> {
+        Some(self.clone().into())
     }
 }
 

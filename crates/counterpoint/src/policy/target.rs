@@ -11,7 +11,7 @@
 //! check_against   does the log fit?               origin         was it learned from these rows?
 //! ```
 
-use super::{Family, Origin, Policy};
+use super::{Family, Origin, Policy, SavedPolicy};
 use crate::data::{Block, Schema};
 use crate::error::{Error, Result};
 use crate::rng::{Purpose, stream};
@@ -105,6 +105,11 @@ pub trait TargetPolicy: Send + Sync {
 
     /// The rows the policy was learned from, if it remembers: a certificate on them is refused.
     fn origin(&self) -> Option<&Origin> {
+        None
+    }
+
+    /// The policy as data that can be sent to where the rows are, if it has a file.
+    fn saved(&self) -> Option<SavedPolicy> {
         None
     }
 
@@ -235,6 +240,10 @@ impl TargetPolicy for Policy {
 
     fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref()
+    }
+
+    fn saved(&self) -> Option<SavedPolicy> {
+        Some(self.clone().into())
     }
 }
 

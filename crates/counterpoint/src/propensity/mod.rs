@@ -22,22 +22,17 @@ mod check;
 mod regress;
 mod spread;
 
-use crate::data::{ActionModel, BareLog, Block, Log};
+pub use crate::folds::FOLDS;
+
+use crate::data::{ActionModel, BareLog, Columns, Estimated, Log, Sample, Summaries};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::features::{ContextMap, Scale, Scaler};
+use crate::folds::{Densities, Density, FoldGrams, Frame, Target, TargetScales};
 use crate::policy::Family;
-use crate::rng::hash;
-use regress::{Grams, Target};
-
-/// Folds of the cross-fit.
-pub const FOLDS: usize = 5;
-
-/// The seed of the folds: not that of any split.
-const SEED: u64 = 0x0066_6974;
-
-/// Pieces of the log that are added up apart. Part of the definition of the sums, so it does not depend on the machine.
-const PIECES: usize = 32;
+use crate::source::Source;
+use regress::Grams;
+use serde::{Deserialize, Serialize};
 
 /// A quadratic map wider than this would take longer than everything after it.
 const WIDEST: usize = 256;
@@ -64,101 +59,85 @@ const ROWS_A_FEATURE: usize = 10;
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
 pub fn fit(engine: &Engine, bare: BareLog) -> Result<Log> {
-    let log = bare.log();
-    let atoms = check::atoms(log)?;
-    let frame = Frame::new(log);
-    let grams = Grams::new(engine, log, &frame);
-    let mut models = Vec::with_capacity(log.q());
-    for c in 0..log.q() {
-        models.push(choose(engine, log, &frame, &grams, c)?);
-    }
-    let (log_p, sums) = densities(engine, log, &frame, &models)?;
-    let facts: Vec<ActionModel> = models.iter().map(|m| m.facts(&log.schema().actions[m.target.action])).collect();
-    let log = bare.with_densities(log_p);
-    let facts = check::judge(&log, facts, &sums, &atoms)?;
-    Ok(log.estimated(facts))
+    let fitted = estimate(&bare.log().on(engine))?;
+    let log_p = engine.map(bare.log().blocks(), |b| fitted.densities.log_densities(b));
+    Ok(bare.with_densities(log_p).estimated(fitted.facts))
 }
 
-/// The fold of a row.
-fn fold(id: u64) -> usize {
-    (hash(SEED, id) % FOLDS as u64) as usize
+/// A model of the logging policy: what gives every row its density, and what speaks for and against it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fitted {
+    /// What computes the densities, row by row.
+    pub(crate) densities: Densities,
+    /// What was found.
+    pub facts: Estimated,
 }
 
-/// How contexts and actions become numbers. Scalings use all rows: they move no density by more than the ridge does.
-struct Frame {
-    scaler: Scaler,
-    /// The widest map; narrower ones are its last columns.
-    map: ContextMap,
-    /// The maps to compare: name and number of columns.
-    maps: Vec<(&'static str, usize)>,
-    targets: Vec<Target>,
+/// Estimates the model of [`fit`] from rows without propensities, wherever they are; their own densities are not looked at.
+///
+/// Densities of rows elsewhere stay there: [`Shards::with_densities`](crate::source::Shards::with_densities) has them computed.
+pub fn estimate(bare: &dyn Source) -> Result<Fitted> {
+    let schema = bare.schema();
+    let columns = bare.get(Summaries)?;
+    let sample = bare.get(Sample::of(columns.rows, check::SAMPLE))?;
+    let atoms = check::atoms(columns.rows, &sample, &schema.actions)?;
+    let targets = TargetScales::targets(&bare.get(TargetScales)?);
+    let (frame, maps) = frame(&columns, targets);
+    let question = FoldGrams { frame };
+    let grams = Grams::new(&question, columns.rows, bare.get(question.clone())?);
+    let frame = question.frame;
+    let models: Vec<Model> =
+        (0..schema.actions.len()).map(|c| choose(bare, (&frame, &maps), &grams, c)).collect::<Result<_>>()?;
+    let facts = models.iter().map(|m| m.facts(&schema.actions[m.density.target.action])).collect();
+    let densities = Densities {
+        frame,
+        models: models.into_iter().map(|m| m.density).collect(),
+        central: atoms.iter().map(|a| a.central).collect(),
+    };
+    let fit = bare.get(densities.clone())?;
+    check::representable(&fit.residuals)?;
+    let facts = check::judge(columns.rows, &schema.contexts, facts, &fit, &atoms)?;
+    Ok(Fitted { densities, facts })
 }
 
-impl Frame {
-    fn new(log: &Log) -> Self {
-        let (d, rows) = (log.d(), log.rows());
-        let widths = [ContextMap::Constant, ContextMap::Linear, ContextMap::Quadratic].map(|m| (m.dim(d), m));
-        let affordable = |m: usize| m == 1 || (m <= rows / ROWS_A_FEATURE && (m == d + 1 || m <= WIDEST));
-        let mut maps = vec![("constant", 1)];
-        let mut map = ContextMap::Constant;
-        for (name, (width, kind)) in ["constant", "linear", "quadratic"].into_iter().zip(widths).skip(1) {
-            if d > 0 && affordable(width) {
-                maps.push((name, width));
-                map = kind;
-            }
+/// A map to compare: its name and its number of columns.
+type MapWidth = (&'static str, usize);
+
+/// The frame with the widest map that the rows can pay for, and the maps to compare.
+fn frame(columns: &Columns, targets: Vec<Target>) -> (Frame, Vec<MapWidth>) {
+    let (d, rows) = (columns.contexts.len(), columns.rows as usize);
+    let widths = [ContextMap::Constant, ContextMap::Linear, ContextMap::Quadratic].map(|m| (m.dim(d), m));
+    let affordable = |m: usize| m == 1 || (m <= rows / ROWS_A_FEATURE && (m == d + 1 || m <= WIDEST));
+    let mut maps = vec![("constant", 1)];
+    let mut map = ContextMap::Constant;
+    for (name, (width, kind)) in ["constant", "linear", "quadratic"].into_iter().zip(widths).skip(1) {
+        if d > 0 && affordable(width) {
+            maps.push((name, width));
+            map = kind;
         }
-        let targets = (0..log.q()).flat_map(|c| Target::of(log, c)).collect();
-        Frame { scaler: Scaler::learn(Scale::Standard, &log.context_summaries()), map, maps, targets }
     }
-
-    /// Columns of the widest map.
-    fn width(&self) -> usize {
-        self.maps.last().map_or(1, |m| m.1)
-    }
-
-    /// Columns of (x, 1), if contexts are used at all.
-    fn linear(&self) -> Option<usize> {
-        self.maps.get(1).map(|m| m.1)
-    }
-
-    /// The features of row i.
-    fn features(&self, b: &Block, i: usize, x: &mut [f64], psi: &mut [f64]) {
-        b.context(i, x);
-        self.scaler.apply(x);
-        self.map.apply(x, psi);
-    }
+    (Frame { scaler: Scaler::learn(Scale::Standard, &columns.contexts), map, targets }, maps)
 }
 
-/// The density of one action: a fit for each fold, made without it.
+/// The model of one action, and what is known of it.
 struct Model {
-    target: Target,
+    density: Density,
     mean: &'static str,
-    /// Coefficients of the last columns of psi, one vector a fold.
-    beta: Vec<Vec<f64>>,
-    /// The same for ln s.
-    gamma: Vec<Vec<f64>>,
     explained: f64,
     compared: Vec<(String, f64)>,
 }
 
 impl Model {
-    /// Standardised residual and log density of action `a` in fold k.
-    fn at(&self, k: usize, psi: &[f64], a: f64) -> (f64, f64) {
-        let ln_s = tail_product(&self.gamma[k], psi);
-        let z = (self.target.value(a) - tail_product(&self.beta[k], psi)) / ln_s.exp();
-        (z, -0.5 * z * z - ln_s - crate::policy::HALF_LN_2PI + self.target.log_slope(a))
-    }
-
     /// What is known before the checks.
     fn facts(&self, action: &str) -> ActionModel {
-        let std = if self.gamma[0].len() > 1 { "log-linear" } else { "constant" };
+        let std = if self.density.gamma[0].len() > 1 { "log-linear" } else { "constant" };
         ActionModel {
             action: action.into(),
-            family: family(self.target.family).into(),
+            family: family(self.density.target.family).into(),
             mean: self.mean.into(),
             std: std.into(),
             explained: self.explained,
-            residual: (1.0 - self.explained).max(0.0).sqrt() * self.target.unit,
+            residual: (1.0 - self.explained).max(0.0).sqrt() * self.density.target.unit,
             compared: self.compared.clone(),
             kolmogorov: 0.0,
             mean_left: None,
@@ -176,18 +155,13 @@ fn family(f: Family) -> &'static str {
     }
 }
 
-/// <b, last columns of psi>
-fn tail_product(b: &[f64], psi: &[f64]) -> f64 {
-    b.iter().zip(&psi[psi.len() - b.len()..]).map(|(b, f)| b * f).sum()
-}
-
 /// The best of all models of action c by log density out of fold; of equals, the simplest.
-fn choose(engine: &Engine, log: &Log, frame: &Frame, grams: &Grams, c: usize) -> Result<Model> {
+fn choose(source: &dyn Source, (frame, maps): (&Frame, &[MapWidth]), grams: &Grams, c: usize) -> Result<Model> {
     let mut best: Option<(f64, Model)> = None;
     let mut compared = Vec::new();
     for (t, target) in frame.targets.iter().enumerate().filter(|(_, t)| t.action == c) {
         let mut fits = Vec::new();
-        for &(name, width) in &frame.maps {
+        for &(name, width) in maps {
             let fit = grams.regress(t, width)?;
             let score = fit.score + target.mean_log_slope();
             compared.push((format!("{}, {name} mean, constant std", family(target.family)), score));
@@ -195,10 +169,11 @@ fn choose(engine: &Engine, log: &Log, frame: &Frame, grams: &Grams, c: usize) ->
         }
         // the last of equal maxima would be the widest: compare strictly
         let (score, mean, fit) = fits.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a }).unwrap_or_default();
-        check::random_enough(&fit, &log.schema().actions[c])?;
+        check::random_enough(&fit, &source.schema().actions[c])?;
         let (mut gamma, mut score) = (fit.ln_s.iter().map(|s| vec![*s]).collect(), score);
-        if let Some(width) = frame.linear() {
-            let (bent, gain) = spread::fit(engine, log, frame, grams, (target, &fit), width)?;
+        // columns of (x, 1), if contexts are used at all
+        if let Some(&(_, width)) = maps.get(1) {
+            let (bent, gain) = spread::fit(source, frame, grams, (target, &fit), width)?;
             compared.push((format!("{}, {mean} mean, log-linear std", family(target.family)), score + gain));
             if gain > 0.0 {
                 (gamma, score) = (bent, score + gain);
@@ -206,49 +181,12 @@ fn choose(engine: &Engine, log: &Log, frame: &Frame, grams: &Grams, c: usize) ->
         }
         if best.as_ref().is_none_or(|(b, _)| score > *b) {
             let explained = 1.0 - fit.squares;
-            best = Some((score, Model { target: *target, mean, beta: fit.beta, gamma, explained, compared: vec![] }));
+            let density = Density { target: *target, beta: fit.beta, gamma };
+            best = Some((score, Model { density, mean, explained, compared: vec![] }));
         }
     }
     // every action has at least the normal target
     let (_, mut model) = best.ok_or_else(|| crate::Error::data("the log has no action column"))?;
     model.compared = compared;
     Ok(model)
-}
-
-/// ln p of every row from the fit without its fold, and the sums behind the checks.
-fn densities(engine: &Engine, log: &Log, frame: &Frame, models: &[Model]) -> Result<(Vec<Vec<f64>>, check::Sums)> {
-    let pieces = engine.map(&pieces(log), |blocks| {
-        let mut sums = check::Sums::new(models.len(), log.d());
-        let (mut x, mut psi, mut z) = (vec![0.0; log.d()], vec![0.0; frame.width()], vec![0.0; models.len()]);
-        let mut out = Vec::with_capacity(blocks.len());
-        for b in *blocks {
-            let mut log_p = Vec::with_capacity(b.rows());
-            for i in 0..b.rows() {
-                frame.features(b, i, &mut x, &mut psi);
-                let k = fold(b.ids[i]);
-                let mut total = 0.0;
-                for (m, z) in models.iter().zip(&mut z) {
-                    let (residual, density) = m.at(k, &psi, b.a[m.target.action][i]);
-                    (*z, total) = (residual, total + density);
-                }
-                log_p.push(total);
-                sums.add(b.ids[i], &z, &x, total, b.omega[i]);
-            }
-            out.push(log_p);
-        }
-        (out, sums)
-    });
-    let mut log_p = Vec::with_capacity(log.blocks().len());
-    let mut sums = check::Sums::new(models.len(), log.d());
-    for (piece, s) in pieces {
-        log_p.extend(piece);
-        sums.merge(&s);
-    }
-    sums.representable()?;
-    Ok((log_p, sums))
-}
-
-/// Runs of blocks.
-fn pieces(log: &Log) -> Vec<&[Block]> {
-    log.blocks().chunks(log.blocks().len().div_ceil(PIECES).max(1)).collect()
 }

@@ -8,65 +8,10 @@
 //! sum_k (t - <beta, psi>)^2 = G_tt - 2 <beta, G_ft> + <beta, G_ff beta>
 //! ```
 
-use super::{FOLDS, Frame, fold, pieces};
-use crate::data::{Log, Summary};
-use crate::engine::Engine;
 use crate::error::Result;
-use crate::linalg::{add_gram, cholesky_solve};
-use crate::policy::{Family, HALF_LN_2PI};
-
-/// What is regressed: an action or its logarithm, standardised.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    pub(super) action: usize,
-    pub(super) family: Family,
-    shift: f64,
-    pub(super) unit: f64,
-}
-
-impl Target {
-    /// The action itself, and its logarithm where all are positive.
-    pub(super) fn of(log: &Log, action: usize) -> Vec<Target> {
-        let positive = log.blocks().iter().all(|b| b.a[action].iter().all(|a| *a > 0.0));
-        let target = |family| {
-            let mut s = Summary::default();
-            for b in log.blocks() {
-                b.a[action].iter().zip(&b.omega).for_each(|(a, w)| s.add(transform(family, *a), *w));
-            }
-            Target { action, family, shift: s.mean(), unit: s.std() }
-        };
-        let families: &[Family] = if positive { &[Family::Normal, Family::LogNormal] } else { &[Family::Normal] };
-        families.iter().map(|f| target(*f)).collect()
-    }
-
-    /// t on its standardised scale.
-    pub(super) fn value(&self, a: f64) -> f64 {
-        (transform(self.family, a) - self.shift) / self.unit
-    }
-
-    /// ln |dt/da|
-    pub(super) fn log_slope(&self, a: f64) -> f64 {
-        match self.family {
-            Family::Normal => -self.unit.ln(),
-            Family::LogNormal => -self.unit.ln() - a.ln(),
-        }
-    }
-
-    /// Its mean over the log; the mean of ln a is the shift.
-    pub(super) fn mean_log_slope(&self) -> f64 {
-        match self.family {
-            Family::Normal => -self.unit.ln(),
-            Family::LogNormal => -self.unit.ln() - self.shift,
-        }
-    }
-}
-
-fn transform(family: Family, a: f64) -> f64 {
-    match family {
-        Family::Normal => a,
-        Family::LogNormal => a.ln(),
-    }
-}
+use crate::folds::{FOLDS, FoldGrams};
+use crate::linalg::cholesky_solve;
+use crate::policy::HALF_LN_2PI;
 
 /// A mean model in every fold, with a constant std.
 #[derive(Clone, Debug, Default)]
@@ -86,44 +31,22 @@ pub(super) struct Grams {
     /// Columns: features, then targets.
     columns: usize,
     features: usize,
-    rows: usize,
+    rows: u64,
     by_fold: Vec<Vec<f64>>,
     total: Vec<f64>,
 }
 
 impl Grams {
-    pub(super) fn new(engine: &Engine, log: &Log, frame: &Frame) -> Self {
-        let features = frame.width();
-        let columns = features + frame.targets.len();
-        let empty = || vec![vec![0.0; columns * columns]; FOLDS];
-        let parts = engine.map(&pieces(log), |blocks| {
-            let mut grams = empty();
-            let (mut x, mut psi) = (vec![0.0; log.d()], vec![0.0; features]);
-            let mut rows: Vec<Vec<f64>> = vec![Vec::new(); FOLDS];
-            for b in *blocks {
-                rows.iter_mut().for_each(Vec::clear);
-                for i in 0..b.rows() {
-                    frame.features(b, i, &mut x, &mut psi);
-                    let root = b.omega[i].sqrt();
-                    let to = &mut rows[fold(b.ids[i])];
-                    to.extend(psi.iter().map(|f| root * f));
-                    to.extend(frame.targets.iter().map(|t| root * t.value(b.a[t.action][i])));
-                }
-                for (rows, gram) in rows.iter().zip(&mut grams) {
-                    add_gram(rows, rows.len() / columns, columns, gram);
-                }
-            }
-            grams
-        });
-        let mut by_fold = empty();
-        for part in parts {
-            for (to, from) in by_fold.iter_mut().flatten().zip(part.iter().flatten()) {
-                *to += from;
-            }
-        }
+    pub(super) fn new(question: &FoldGrams, rows: u64, by_fold: Vec<Vec<f64>>) -> Self {
+        let columns = question.columns();
         let mut total = vec![0.0; columns * columns];
         by_fold.iter().for_each(|g| total.iter_mut().zip(g).for_each(|(t, g)| *t += g));
-        Grams { columns, features, rows: log.rows(), by_fold, total }
+        Grams { columns, features: question.frame.width(), rows, by_fold, total }
+    }
+
+    /// Rows of the log.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// Entry (i, j) of the matrix without fold k.
@@ -152,7 +75,7 @@ impl Grams {
     pub(super) fn regress(&self, t: usize, width: usize) -> Result<Regression> {
         let from = self.features - width;
         let target = self.features + t;
-        let trained = (self.rows * (FOLDS - 1) / FOLDS) as f64;
+        let trained = (self.rows * (FOLDS as u64 - 1) / FOLDS as u64) as f64;
         let mut out = Regression::default();
         let (mut score, mut squares, mut all) = (0.0, 0.0, 0.0);
         for k in 0..FOLDS {

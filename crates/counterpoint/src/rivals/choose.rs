@@ -6,8 +6,7 @@ use crate::{Engine, Error, Gate, Log, Policy, Result};
 use serde::{Deserialize, Serialize};
 
 /// The paper believes a policy if n_eff / n is at least 1%, and asks nothing else.
-pub const PAPER_GATE: Gate =
-    Gate { min_effective_rows: 0.0, min_effective_share: 0.01, max_mean_weight_error: f64::INFINITY };
+pub const PAPER_GATE: Gate = Gate::PAPER;
 
 /// A deterministic rule is judged with normal noise of this std around it, in units of that of the logged actions:
 /// the density of a point cannot be weighed.

@@ -68,10 +68,10 @@ impl WhatIf {
         (LOG_MEAN - LOG_STD * LOG_STD).exp()
     }
 
-    /// What the log says about the policy with mean `mu`, on the scale of costs: minus the reward.
+    /// What the log says about the policy with mean `mu`, as a reward.
     pub fn ask(log: &Log, mu: f64, estimator: &Estimator) -> Result<Estimate> {
         let policy = Policy::constant(Family::Normal, &[], &ACTIONS, &[mu; 3], &[WHATIF_STD; 3])?;
-        evaluate(&Engine::single(), log, &policy, estimator, None)
+        evaluate(&log.on(&Engine::single()), &policy, estimator)
     }
 
     /// The log as the library sees it.
@@ -114,7 +114,7 @@ mod tests {
     fn diagnostics_fall_as_the_policy_moves_away() {
         let log = WhatIf::simulate(20_000, 1).log().expect("a log");
         let near = WhatIf::ask(&log, WhatIf::mode(), &Estimator::SNIPS).expect("an estimate");
-        assert!((-near.cost - WhatIf::truth(WhatIf::mode())).abs() < 5.0 * near.std_error);
+        assert!((-near.cost() - WhatIf::truth(WhatIf::mode())).abs() < 5.0 * near.std_error);
         assert!((near.mean_weight - 1.0).abs() < 0.1 && near.effective / near.rows > 0.1, "{near:?}");
         let far = WhatIf::ask(&log, 0.0, &Estimator::SNIPS).expect("an estimate");
         assert!(far.effective / far.rows < 0.002 && (far.mean_weight - 1.0).abs() > 0.5, "{far:?}");

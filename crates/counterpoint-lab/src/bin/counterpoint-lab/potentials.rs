@@ -6,7 +6,6 @@ use counterpoint::certify::{Terms, certify};
 use counterpoint::{Engine, Estimator, Gate, Grid, Memory, Recipe, Result, evaluate, learn, select};
 use counterpoint_lab::Potential;
 use counterpoint_lab::paper::{World, drawn_potential, read_potential};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -57,16 +56,16 @@ impl Potentials {
 fn learned(engine: &Engine, world: &World, recipe: &Recipe) -> Result<String> {
     let parts = &world.parts;
     let clock = Instant::now();
-    let learned = learn(engine, &parts.train, recipe, &|_| ControlFlow::Continue(()))?;
+    let learned = learn(&parts.train.on(engine), recipe)?;
     let seconds = clock.elapsed().as_secs_f64();
     let passes: usize = learned.starts.iter().map(|s| s.evaluations).sum();
-    let valid = evaluate(engine, &parts.valid, &learned.policy, &Estimator::SNIPS, None)?;
+    let valid = evaluate(&parts.valid.on(engine), &learned.policy, &Estimator::SNIPS)?;
     Ok(format!(
         "test reward {:.4} | objective {:.4}, std {:.3}, valid SNIPS {:.4} ± {:.4}, n_eff/n {:.3}, mean weight {:.3} | {passes} passes, {seconds:.1} s",
         world.truth.value(&learned.policy, 1).0,
-        -learned.objective,
+        learned.objective,
         learned.policy.std()[0],
-        -valid.cost,
+        valid.estimate,
         valid.std_error,
         valid.effective / valid.rows,
         valid.mean_weight,
@@ -76,11 +75,17 @@ fn learned(engine: &Engine, world: &World, recipe: &Recipe) -> Result<String> {
 /// What `select` picks, what it is worth, and what a certificate says of it.
 fn selected(engine: &Engine, world: &World, grid: &Grid, seed: u64) -> Result<String> {
     let clock = Instant::now();
-    let chosen = select(engine, &world.parts, grid, seed, Gate::default(), &Memory::none())?;
+    let chosen = select(
+        &(world.parts.train.on(engine), world.parts.valid.on(engine)),
+        grid,
+        seed,
+        Gate::default(),
+        &Memory::none(),
+    )?;
     let seconds = clock.elapsed().as_secs_f64();
     let terms = Terms { seed, ..Terms::default() };
-    let c = certify(engine, &chosen.policy, &world.parts.valid, &world.parts.test, &terms)?;
-    let gain = c.to_user(counterpoint::data::Outcome::Reward).difference;
+    let c = certify(&chosen.policy, &world.parts.valid.on(engine), &world.parts.test.on(engine), &terms)?;
+    let gain = c.difference;
     Ok(format!(
         "test reward {:.4} | {:?}, gain {:.4} in [{:.4}, {:.4}], {} recipes, {seconds:.1} s",
         world.truth.value(&chosen.policy, 1).0,

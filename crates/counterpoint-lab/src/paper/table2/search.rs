@@ -6,7 +6,6 @@ use crate::rivals::PAPER_GATE;
 use counterpoint::certify::{Terms, Verdict, certify};
 use counterpoint::{Engine, Gate, Grid, Log, Policy, Recipe, Result, learn};
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 
 /// As in the rows, and as in a recipe.
 pub(super) const ESTIMATORS: [(&str, &str); 2] = [("scIPS", "soft-clipped"), ("SNIPS", "snips")];
@@ -81,7 +80,7 @@ impl<'a> Search<'a> {
     }
 
     fn learn(&self, rows: &Log, recipe: usize) -> Result<Policy> {
-        Ok(learn(&Engine::single(), rows, &self.recipes[recipe], &|_| ControlFlow::Continue(()))?.policy)
+        Ok(learn(&rows.on(&Engine::single()), &self.recipes[recipe])?.policy)
     }
 
     /// Trains a recipe and judges it on the rows it has not seen. A recipe that fails to train is judged like one that does
@@ -106,14 +105,15 @@ impl<'a> Search<'a> {
     }
 
     fn tested(&self, policy: &Policy) -> Result<Worth> {
-        let (engine, valid, test) = (Engine::single(), &self.set.cuts[0].1, &self.set.test);
-        let own = certify(&engine, policy, valid, test, &Terms::default())?;
-        let rule = certify(&engine, policy, valid, test, &Terms::paper())?;
+        let (engine, test) = (Engine::single(), &self.set.test);
+        let (valid, rows) = (self.set.cuts[0].1.on(&engine), test.on(&engine));
+        let own = certify(policy, &valid, &rows, &Terms::default())?;
+        let rule = certify(policy, &valid, &rows, &Terms::paper())?;
         let seen = ask_rows(policy, test)?;
         let tested = Tested {
             truth: self.set.truth.value(policy, 1).into(),
             share: seen.effective / seen.rows,
-            gain: [-own.difference.estimate, own.difference.std_error],
+            gain: [-own.direction.to_user(own.difference.estimate), own.difference.std_error],
             p_value: own.p_value,
             verdict: own.verdict,
             by_the_paper: rule.verdict,

@@ -6,7 +6,6 @@ use crate::paper::{Ask, Truth};
 use crate::rivals::{Figures, Rival, figures, judgeable};
 use counterpoint::policy::SavedPolicy;
 use counterpoint::{Engine, Error, Log, Policy, Recipe, Result, learn};
-use std::ops::ControlFlow;
 
 /// What to fit.
 pub(super) enum Job {
@@ -58,7 +57,7 @@ impl Job {
         let engine = Engine::single();
         Ok(match self {
             Job::Rival(rival) => Fitted::Rival(rival, judgeable(&engine, rival, rows, None, SEED)?),
-            Job::Clp(recipe) => Fitted::Clp(learn(&engine, rows, recipe, &|_| ControlFlow::Continue(()))?.policy),
+            Job::Clp(recipe) => Fitted::Clp(learn(&rows.on(&engine), recipe)?.policy),
         })
     }
 }

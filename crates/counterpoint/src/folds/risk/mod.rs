@@ -10,7 +10,7 @@ pub mod truth;
 
 use super::design::{Columns, Design, Layout, MadeFor, Strips};
 use super::rows::{Question, RiskSpec};
-use crate::engine::{Engine, Fold};
+use crate::engine::{Engine, Fold, Forest};
 use crate::error::{Error, Result};
 use crate::estimate::{Form, Normalise, Sums, Weight};
 use crate::policy::{Family, HALF_LN_2PI, Link, Mean, Policy};
@@ -136,6 +136,20 @@ impl Risk {
             Columns::F32(blocks) => engine.fold(self, blocks, slots),
         }
         Ok(())
+    }
+
+    /// Asks a design that holds a range of the blocks of a log: the nodes of the tree of answers that these complete.
+    pub fn forest(&self, engine: &Engine, design: &Design) -> Result<Forest<Partial>> {
+        design.check(self.made_for)?;
+        match &design.columns {
+            Columns::F64(blocks) => engine.forest(self, blocks),
+            Columns::F32(blocks) => engine.forest(self, blocks),
+        }
+    }
+
+    /// Whether gradients are asked for.
+    pub fn is_graded(&self) -> bool {
+        !self.graded.is_empty()
     }
 
     /// The value of the objective's data part and its gradient in theta (`grad` is overwritten).

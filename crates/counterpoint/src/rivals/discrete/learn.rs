@@ -193,13 +193,7 @@ pub fn evaluate_discrete(
 /// What sums over the rows of a log say, costs having entered less `shift`.
 pub fn estimate(log: &Log, sums: &Sums, normalise: Normalise, shift: f64) -> Estimate {
     let costs = log.cost_summary();
-    Estimate {
-        cost: sums.risk(normalise) + shift,
-        std_error: sums.std_error(normalise),
-        effective: sums.effective(),
-        mean_weight: sums.mean_weight(),
-        rows: sums.n,
-        logged_cost: costs.mean(),
-        logged_std_error: costs.std() / sums.n.sqrt(),
-    }
+    let cost = (sums.risk(normalise) + shift, sums.std_error(normalise));
+    let weights = (sums.effective(), sums.mean_weight(), sums.n);
+    Estimate::from_cost(log.schema().direction, cost, weights, (costs.mean(), costs.std() / sums.n.sqrt()))
 }

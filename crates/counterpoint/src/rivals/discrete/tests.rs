@@ -59,7 +59,7 @@ fn every_gradient_is_the_derivative_of_its_value() {
 fn value(setting: &(Log, Logging, BucketSoftmax, LossModel), estimator: Estimator) -> f64 {
     let (log, logging, policy, model) = setting;
     let engine = Engine::single();
-    evaluate_discrete(&engine, log, policy, &Reference::Buckets(logging), &estimator, Some(model)).unwrap().cost
+    evaluate_discrete(&engine, log, policy, &Reference::Buckets(logging), &estimator, Some(model)).unwrap().cost()
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn what_cannot_be_asked_is_refused() {
     let (log, logging, policy, model) = setting(300, 4);
     let engine = Engine::single();
     let ask = |reference: &Reference, estimator, model: Option<&LossModel>| {
-        evaluate_discrete(&engine, &log, &policy, reference, &estimator, model).map(|e| e.cost)
+        evaluate_discrete(&engine, &log, &policy, reference, &estimator, model).map(|e| e.cost())
     };
     assert!(ask(&Reference::Buckets(&logging), Estimator::DR, None).is_err());
     assert!(ask(&Reference::Density, Estimator::cab(2.0), Some(&model)).is_err());

@@ -25,11 +25,11 @@ fn a_gaussian_kernel_is_importance_weighting_with_a_normal_policy() {
     theirs.theta = w;
     let engine = Engine::single();
     let figures = figures(&engine, &ours, &log).expect("figures");
-    let ips = evaluate(&engine, &log, &theirs, &Estimator::IPS, None).expect("estimate");
-    let snips = evaluate(&engine, &log, &theirs, &Estimator::SNIPS, None).expect("estimate");
+    let ips = evaluate(&log.on(&engine), &theirs, &Estimator::IPS).expect("estimate");
+    let snips = evaluate(&log.on(&engine), &theirs, &Estimator::SNIPS).expect("estimate");
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-10 * b.abs().max(1.0), "{a} {b}");
-    close(figures.ips, ips.cost);
-    close(figures.snips, snips.cost);
+    close(figures.ips, ips.cost());
+    close(figures.snips, snips.cost());
     close(figures.std_error, snips.std_error);
     close(figures.effective, snips.effective);
     close(figures.mean_weight, snips.mean_weight);

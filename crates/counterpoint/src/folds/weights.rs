@@ -1,0 +1,236 @@
+//! What a certificate asks of weighted rows, in three passes: their totals, their sums in units that keep digits, their shape.
+//!
+//! The second pass needs the scale of the weights and the mean cost from the first, the third the estimates from the second.
+//! None of them keeps a row, so the rows may be anywhere ([`WeightAsk`] and [`WeightAnswer`] are data).
+
+use super::score::{Bootstrap, Scored};
+use crate::data::{Digest, Summary};
+use crate::engine::{Engine, Fold, Member};
+use crate::error::{Error, Result};
+use crate::estimate::Weight;
+use serde::{Deserialize, Serialize};
+
+crate::engine::questions! {
+    /// A question asked of weighted rows.
+    WeightAsk,
+    /// Its answer.
+    WeightAnswer,
+    Scored {
+        /// The first pass.
+        Totals(Totals),
+        /// The second pass.
+        Sums(Bootstrap),
+        /// The third pass.
+        Shape(Shape),
+        /// The terms of the finite-sample bound.
+        Bernstein(Bernstein),
+    }
+}
+
+/// Rows that a policy has weighed, wherever they are.
+pub trait Weighed: Sync {
+    /// Answers a question about them.
+    fn answer(&self, ask: &WeightAsk) -> Result<WeightAnswer>;
+}
+
+/// Weighted rows in memory, with the threads that ask them.
+#[derive(Clone, Copy)]
+pub struct Here<'a>(pub &'a Engine, pub &'a [Scored]);
+
+impl Weighed for Here<'_> {
+    fn answer(&self, ask: &WeightAsk) -> Result<WeightAnswer> {
+        Ok(self.0.ask(ask, self.1))
+    }
+}
+
+/// Asks one of the questions and takes its own answer.
+pub fn ask_weights<Q: Member<WeightAsk, WeightAnswer>>(rows: &dyn Weighed, question: Q) -> Result<Q::Own> {
+    let answer = rows.answer(&question.listed())?;
+    Q::own(answer).ok_or_else(|| Error::data("the answer to another question came back"))
+}
+
+/// The first pass: how many rows, the largest and the mean weight, the costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals;
+
+/// What the first pass finds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Totalled {
+    /// Number of rows, whatever their row weights.
+    pub rows: u64,
+    /// Largest ln w of a row that counts; -inf if there is none.
+    pub top: f64,
+    /// Sum of w exp(-top).
+    pub sum: f64,
+    /// The costs; its `n` is the sum of the row weights.
+    pub cost: Summary,
+    /// Whether every row weight is 1.
+    pub single: bool,
+    /// Sum of the policy's mass outside the range of the logged actions.
+    pub outside: f64,
+    /// Sum of the hashes of the rows.
+    pub fingerprint: u64,
+    /// The first row whose weight is no number, and its ln w.
+    pub broken: Option<(u64, f64)>,
+}
+
+impl Totalled {
+    /// ln of the mean weight.
+    pub fn log_mean(&self) -> f64 {
+        self.top + (self.sum / self.cost.n).ln()
+    }
+}
+
+impl Fold<Scored> for Totals {
+    type Partial = Totalled;
+
+    fn zero(&self) -> Totalled {
+        Totalled {
+            rows: 0,
+            top: f64::NEG_INFINITY,
+            sum: 0.0,
+            cost: Summary::default(),
+            single: true,
+            outside: 0.0,
+            fingerprint: 0,
+            broken: None,
+        }
+    }
+
+    fn add(&self, b: &Scored, into: &mut Totalled) {
+        let mut block = self.zero();
+        let rows = || b.log_w.iter().zip(&b.omega).filter(|r| *r.1 > 0.0);
+        block.top = rows().fold(f64::NEG_INFINITY, |top, r| top.max(*r.0));
+        if block.top > f64::NEG_INFINITY {
+            block.sum = rows().map(|(l, w)| w * (l - block.top).exp()).sum();
+        }
+        b.y.iter().zip(&b.omega).for_each(|(y, w)| block.cost.add(*y, *w));
+        block.rows = b.y.len() as u64;
+        block.single = b.omega.iter().all(|w| *w == 1.0);
+        block.outside = b.outside;
+        block.fingerprint = b.fingerprint;
+        let broken = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY);
+        block.broken = broken.map(|i| (b.ids[i], b.log_w[i]));
+        self.merge(&block, into);
+    }
+
+    fn merge(&self, other: &Totalled, into: &mut Totalled) {
+        let top = into.top.max(other.top);
+        if top > f64::NEG_INFINITY {
+            into.sum = into.sum * (into.top - top).exp() + other.sum * (other.top - top).exp();
+            into.top = top;
+        }
+        into.rows += other.rows;
+        into.cost.merge(&other.cost);
+        into.single &= other.single;
+        into.outside += other.outside;
+        into.fingerprint = into.fingerprint.wrapping_add(other.fingerprint);
+        into.broken = into.broken.or(other.broken);
+    }
+}
+
+/// The third pass: how many rows each standard error rests on, and the distribution of the weights.
+///
+/// The influence functions of a row with v = w / scale - 1 and z = y - centre are
+///
+/// ```text
+/// value       (1 + v) (z - L)
+/// difference  (v - vbar) (z - L) / (1 + vbar) - D
+/// log's mean  z - zbar
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// ln of the weights' unit.
+    pub log_scale: f64,
+    /// What is subtracted from the costs.
+    pub centre: f64,
+    /// L, on the centred scale.
+    pub value: f64,
+    /// D.
+    pub difference: f64,
+    /// Mean of v.
+    pub vbar: f64,
+    /// Mean of z.
+    pub zbar: f64,
+}
+
+/// What the third pass finds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shaped {
+    /// Sums of the squares and of the fourth powers of the influence of value, difference and the log's mean.
+    pub powers: [[f64; 2]; 3],
+    /// The distribution of ln w over the rows that count.
+    pub log_w: Digest,
+}
+
+impl Shaped {
+    /// (sum psi^2)^2 / sum psi^4 of influence function k; infinite if it vanishes.
+    pub fn participation(&self, k: usize) -> f64 {
+        let [p2, p4] = self.powers[k];
+        if p4 > 0.0 { p2 * p2 / p4 } else { f64::INFINITY }
+    }
+}
+
+impl Fold<Scored> for Shape {
+    type Partial = Shaped;
+
+    fn zero(&self) -> Shaped {
+        Shaped::default()
+    }
+
+    fn add(&self, b: &Scored, into: &mut Shaped) {
+        let mut block = Shaped::default();
+        for i in 0..b.y.len() {
+            let (v, z) = ((b.log_w[i] - self.log_scale).exp_m1(), b.y[i] - self.centre);
+            let value = (1.0 + v) * (z - self.value);
+            let difference = (v - self.vbar) * (z - self.value) / (1.0 + self.vbar) - self.difference;
+            for (powers, psi) in block.powers.iter_mut().zip([value, difference, z - self.zbar]) {
+                let square = psi * psi;
+                powers[0] += b.omega[i] * square;
+                powers[1] += b.omega[i] * square * square;
+            }
+        }
+        block.log_w = Digest::of(b.log_w.iter().copied().zip(b.omega.iter().copied()).collect());
+        self.merge(&block, into);
+    }
+
+    fn merge(&self, other: &Shaped, into: &mut Shaped) {
+        let mine = into.powers.iter_mut().flatten();
+        mine.zip(other.powers.iter().flatten()).for_each(|(a, b)| *a += b);
+        into.log_w.merge(&other.log_w);
+    }
+}
+
+/// The terms of the empirical Bernstein bound: u = T (y - hi) and x = (T - 1) (y - hi), T = min(zeta(w, cap), top).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bernstein {
+    /// M of the soft clipping.
+    pub cap: f64,
+    /// The largest transformed weight.
+    pub top: f64,
+    /// hi: the largest cost that can happen.
+    pub worst: f64,
+}
+
+impl Fold<Scored> for Bernstein {
+    type Partial = [Summary; 2];
+
+    fn zero(&self) -> [Summary; 2] {
+        [Summary::default(), Summary::default()]
+    }
+
+    fn add(&self, b: &Scored, into: &mut [Summary; 2]) {
+        let mut block = self.zero();
+        let zeta = Weight::soft(self.cap);
+        for (log_w, y) in b.log_w.iter().zip(&b.y) {
+            let (t, z) = (zeta.apply(*log_w).0.min(self.top), y - self.worst);
+            block[0].add(t * z, 1.0);
+            block[1].add((t - 1.0) * z, 1.0);
+        }
+        self.merge(&block, into);
+    }
+
+    fn merge(&self, other: &[Summary; 2], into: &mut [Summary; 2]) {
+        into.iter_mut().zip(other).for_each(|(a, b)| a.merge(b));
+    }
+}

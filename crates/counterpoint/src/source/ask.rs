@@ -1,0 +1,72 @@
+//! Every question that is asked of rows, in one list.
+
+use crate::data::{Block, Hashes, Quantiles, Sample, Summaries};
+use crate::engine::Fold;
+use crate::folds::{
+    Densities, FoldGrams, Gram, MeanAction, OutcomeFacts, PropensityMass, Spread, TargetScales, WeightAnswer,
+    WeightAsk, score_block,
+};
+use crate::policy::SavedPolicy;
+use serde::{Deserialize, Serialize};
+
+crate::engine::questions! {
+    /// A question asked of rows.
+    Ask,
+    /// Its answer.
+    Answer,
+    Block {
+        /// Number of rows, and summaries of the columns.
+        Summaries(Summaries),
+        /// Distributions of the columns.
+        Quantiles(Quantiles),
+        /// A thin sample of the rows.
+        Sample(Sample),
+        /// The smallest hashes of the rows.
+        Hashes(Hashes),
+        /// The Gram matrix of the ridge regression.
+        Gram(Gram),
+        /// A question about the rows weighed by a policy.
+        Weights(PolicyWeights),
+        /// The mean action by a loss model.
+        MeanAction(MeanAction),
+        /// What a description says of the outcome.
+        Outcome(OutcomeFacts),
+        /// Whether propensities integrate to one.
+        Mass(PropensityMass),
+        /// The scales of what a propensity model regresses.
+        TargetScales(TargetScales),
+        /// Gram matrices by fold, for a propensity model.
+        FoldGrams(FoldGrams),
+        /// Likelihood and score of the std of a propensity model.
+        Spread(Spread),
+        /// How well the densities of a propensity model fit.
+        Densities(Densities),
+    }
+}
+
+/// A question about rows weighed by a policy, asked where the rows are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PolicyWeights {
+    /// The policy.
+    pub policy: SavedPolicy,
+    /// The smallest and the largest logged action, column by column.
+    pub range: Vec<[f64; 2]>,
+    /// The question.
+    pub ask: WeightAsk,
+}
+
+impl Fold<Block> for PolicyWeights {
+    type Partial = WeightAnswer;
+
+    fn zero(&self) -> WeightAnswer {
+        self.ask.zero()
+    }
+
+    fn add(&self, block: &Block, into: &mut WeightAnswer) {
+        self.ask.add(&score_block(block, &self.policy, &self.range), into);
+    }
+
+    fn merge(&self, other: &WeightAnswer, into: &mut WeightAnswer) {
+        self.ask.merge(other, into);
+    }
+}

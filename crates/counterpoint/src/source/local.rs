@@ -1,0 +1,137 @@
+//! Rows of this process: a log, in memory or in a scratch file, and threads.
+
+use super::{Answer, Ask, Source};
+use crate::data::{Log, Schema, View};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::folds::{
+    Design, Here, Partial, Prepared, Risk, RiskSpec, Scored, Threads, Weighed, WeightAnswer, WeightAsk, score,
+};
+use crate::policy::TargetPolicy;
+use std::borrow::Cow;
+
+/// The calling thread.
+static ALONE: Engine = Engine::single();
+
+/// A log and the threads that ask it; made by [`Log::on`].
+#[derive(Clone)]
+pub struct Local<'a> {
+    log: Cow<'a, Log>,
+    engine: &'a Engine,
+}
+
+impl<'a> Local<'a> {
+    /// A log of its own, with the threads that ask it.
+    pub fn owned(log: Log, engine: &'a Engine) -> Self {
+        Local { log: Cow::Owned(log), engine }
+    }
+}
+
+impl Local<'_> {
+    /// The rows.
+    pub fn rows(&self) -> &Log {
+        &self.log
+    }
+}
+
+impl Log {
+    /// This log as a source on the threads of an engine.
+    pub fn on<'a>(&'a self, engine: &'a Engine) -> Local<'a> {
+        Local { log: Cow::Borrowed(self), engine }
+    }
+}
+
+impl Source for Local<'_> {
+    fn schema(&self) -> &Schema {
+        self.log.schema()
+    }
+
+    fn engine(&self) -> &Engine {
+        self.engine
+    }
+
+    fn log(&self) -> Option<&Log> {
+        Some(&self.log)
+    }
+
+    fn ask(&self, ask: &Ask) -> Result<Answer> {
+        Ok(self.engine.ask(ask, self.log.blocks()))
+    }
+
+    fn prepare<'a>(&'a self, spec: &RiskSpec) -> Result<Box<dyn Prepared + 'a>> {
+        Ok(Box::new(Ready { design: Design::from_spec(&self.log, spec)?, engine: self.engine }))
+    }
+
+    fn weigh<'a>(&'a self, policy: &dyn TargetPolicy) -> Result<Box<dyn Weighed + 'a>> {
+        Ok(Box::new(Weights { rows: score(self.engine, &self.log, policy)?, engine: self.engine }))
+    }
+
+    fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {
+        Ok(Box::new(Local { log: Cow::Owned(self.log.view(view)?), engine: self.engine }))
+    }
+
+    fn alone<'a>(&'a self) -> Box<dyn Source + 'a> {
+        Box::new(Local { log: Cow::Borrowed(&self.log), engine: &ALONE })
+    }
+}
+
+/// A log alone is asked on all cores.
+impl Source for Log {
+    fn schema(&self) -> &Schema {
+        Log::schema(self)
+    }
+
+    fn engine(&self) -> &Engine {
+        Engine::shared()
+    }
+
+    fn log(&self) -> Option<&Log> {
+        Some(self)
+    }
+
+    fn ask(&self, ask: &Ask) -> Result<Answer> {
+        Ok(Engine::shared().ask(ask, self.blocks()))
+    }
+
+    fn prepare<'a>(&'a self, spec: &RiskSpec) -> Result<Box<dyn Prepared + 'a>> {
+        Ok(Box::new(Ready { design: Design::from_spec(self, spec)?, engine: Engine::shared() }))
+    }
+
+    fn weigh<'a>(&'a self, policy: &dyn TargetPolicy) -> Result<Box<dyn Weighed + 'a>> {
+        Ok(Box::new(Weights { rows: score(Engine::shared(), self, policy)?, engine: Engine::shared() }))
+    }
+
+    fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {
+        Ok(Box::new(Local { log: Cow::Owned(Log::view(self, view)?), engine: Engine::shared() }))
+    }
+
+    fn alone<'a>(&'a self) -> Box<dyn Source + 'a> {
+        Box::new(self.on(&ALONE))
+    }
+}
+
+struct Ready<'a> {
+    design: Design,
+    engine: &'a Engine,
+}
+
+impl Prepared for Ready<'_> {
+    fn rows(&self) -> u64 {
+        self.design.rows() as u64
+    }
+
+    fn evaluate(&self, risk: &Risk, theta: &[f64], threads: Threads, slots: &mut Vec<Partial>) -> Result<()> {
+        (self.engine, &self.design).evaluate(risk, theta, threads, slots)
+    }
+}
+
+struct Weights<'a> {
+    rows: Vec<Scored>,
+    engine: &'a Engine,
+}
+
+impl Weighed for Weights<'_> {
+    fn answer(&self, ask: &WeightAsk) -> Result<WeightAnswer> {
+        Here(self.engine, &self.rows).answer(ask)
+    }
+}

@@ -1,0 +1,73 @@
+//! Where are the rows? The contract between statistics and rows.
+//!
+//! Learning, evaluation, certificates and descriptions ask questions of rows and never touch one. A question is data
+//! ([`Ask`]), its answer too ([`Answer`]), and answers merge in a fixed tree over the blocks of the log, so it does not matter
+//! who holds the rows: a [`Log`] in memory or in a scratch file, or [`Shards`], which answer bytes with bytes and may be on
+//! other machines. The same rows give the same bits.
+//!
+//! The one hot question, the risk of a policy with its gradient, is prepared once ([`Source::prepare`]): then theta goes in and sums
+//! come out. The optimiser stays with the caller.
+
+mod ask;
+mod local;
+mod shards;
+mod wire;
+
+pub use ask::{Answer, Ask, PolicyWeights};
+pub use local::Local;
+pub use shards::{DividedShards, LocalShard, Shard, Shards};
+
+use crate::data::{Log, Schema, View};
+use crate::engine::{Engine, Member};
+use crate::error::{Error, Result};
+use crate::folds::{Prepared, RiskSpec, Weighed};
+use crate::policy::TargetPolicy;
+
+/// Rows that can be asked.
+///
+/// A [`Log`](crate::Log) is one, on all cores; [`Log::on`](crate::Log::on) chooses the threads.
+///
+/// ```
+/// use counterpoint::source::Source;
+/// use counterpoint::{Engine, Log, data::Summaries};
+/// let log = Log::builder().action("a", vec![0.5, 2.0]).cost("y", vec![1.0, 2.0]).propensity("p", vec![0.2, 0.1]).build()?;
+/// let source: &dyn Source = &log.on(&Engine::single());
+/// assert_eq!(source.get(Summaries)?.cost.mean(), 1.5);
+/// # Ok::<(), counterpoint::Error>(())
+/// ```
+pub trait Source: Sync {
+    /// The columns and their roles.
+    fn schema(&self) -> &Schema;
+
+    /// The threads of the caller.
+    fn engine(&self) -> &Engine;
+
+    /// The log itself where its rows are in this process: for what only a function of the caller can say of a row, such as the
+    /// density of a policy that has no file.
+    fn log(&self) -> Option<&Log> {
+        None
+    }
+
+    /// Answers a question.
+    fn ask(&self, ask: &Ask) -> Result<Answer>;
+
+    /// Makes the rows ready for the risk of policies of one structure.
+    fn prepare<'a>(&'a self, spec: &RiskSpec) -> Result<Box<dyn Prepared + 'a>>;
+
+    /// Weighs the rows by a policy.
+    fn weigh<'a>(&'a self, policy: &dyn TargetPolicy) -> Result<Box<dyn Weighed + 'a>>;
+
+    /// Some of the rows, as a source of their own.
+    fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>>;
+
+    /// The same rows, asked on the calling thread alone: for work of which several pieces run side by side.
+    fn alone<'a>(&'a self) -> Box<dyn Source + 'a>;
+}
+
+impl<'s> dyn Source + 's {
+    /// Asks one of the questions and takes its own answer.
+    pub fn get<Q: Member<Ask, Answer>>(&self, question: Q) -> Result<Q::Own> {
+        let answer = self.ask(&question.listed())?;
+        Q::own(answer).ok_or_else(|| Error::data("the answer to another question came back"))
+    }
+}
