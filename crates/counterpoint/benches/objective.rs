@@ -7,12 +7,23 @@
 
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{Design, Precision, Question, Risk, truth};
-use counterpoint::policy::{Clp, Mean, Std};
+use counterpoint::policy::{Clp, Link, Mean, Network, Std};
 use counterpoint::{Engine, Estimator, Family, Log, Policy};
 use std::time::Instant;
 
-/// A log with `d - 1` contexts (the constant makes `d` features) and a CLP policy with `m` anchors.
-fn problem(n: usize, d: usize, m: usize, family: Family) -> (Log, Policy) {
+/// A mean model on the linear map, with `m` anchors or units: equal flops per row.
+fn clp(m: usize) -> Mean {
+    let anchors = (0..m).map(|j| 0.4 + 3.6 * j as f64 / (m - 1) as f64).collect();
+    let actions = ActionMap::new(anchors, 1, None).unwrap();
+    Mean::Clp(Clp { map: ContextMap::Linear, actions, temperature: 10.0 })
+}
+
+fn network(m: usize) -> Mean {
+    Mean::Network(Network { map: ContextMap::Linear, units: m, link: Link::Identity })
+}
+
+/// A log with `d - 1` contexts (the constant makes `d` features) and a policy.
+fn problem(n: usize, d: usize, family: Family, mean: Mean) -> (Log, Policy) {
     let u = |i: usize, j: usize| {
         let h = (i as u64 * 1_000_003 + j as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64 / (1u64 << 53) as f64
@@ -28,8 +39,6 @@ fn problem(n: usize, d: usize, m: usize, family: Family) -> (Log, Policy) {
         .action("a", actions)
         .build()
         .unwrap();
-    let anchors = (0..m).map(|j| 0.4 + 3.6 * j as f64 / (m - 1) as f64).collect();
-    let actions = ActionMap::new(anchors, 1, None).unwrap();
     let mut policy = Policy {
         origin: None,
         inputs: Vec::new(),
@@ -37,7 +46,7 @@ fn problem(n: usize, d: usize, m: usize, family: Family) -> (Log, Policy) {
         actions: log.schema().actions.clone(),
         scaler: Scaler::identity(d - 1),
         family,
-        mean: Mean::Clp(Clp { map: ContextMap::Linear, actions, temperature: 10.0 }),
+        mean,
         std: Std::Learned { floor: vec![0.0] },
         theta: Vec::new(),
     };
@@ -82,8 +91,9 @@ fn main() {
         (1_000_000, 3, 7, Family::Normal),
         (10_000, 6, 10, Family::Normal),
         (10_000, 6, 12, Family::LogNormal),
+        (10_000, 6, 12, Family::Gamma),
     ] {
-        let (log, policy) = problem(n, d, m, family);
+        let (log, policy) = problem(n, d, family, clp(m));
         let mut question = Question::new(Estimator::soft_clipped(15.0));
         question.variance_penalty = 1.0;
         let design = |p| Design::new(&log, &policy, &question, 0.0, p).unwrap();
@@ -113,5 +123,30 @@ fn main() {
             t[1] / t[2],
             t[1] / t[3]
         );
+    }
+    compare_means();
+}
+
+/// Mean models of equal flops in one run: a network with as many units as the CLP has anchors.
+fn compare_means() {
+    println!("\nthe same objective, one thread: CLP against a network of equal flops");
+    println!("{:>8} {:>4} {:>4} | {:>7} {:>7} | {:>11}", "rows", "d_X", "m", "clp", "network", "network/clp");
+    for (n, d, m) in [(10_000, 6, 12), (100_000, 6, 16), (100_000, 20, 16)] {
+        let mut question = Question::new(Estimator::soft_clipped(15.0));
+        question.variance_penalty = 1.0;
+        let ready = |mean: Mean| {
+            let (log, policy) = problem(n, d, Family::Normal, mean);
+            let design = Design::new(&log, &policy, &question, 0.0, Precision::F64).unwrap();
+            (design, Risk::new(&question, &policy).unwrap())
+        };
+        let ((d1, clp), (d2, network)) = (ready(clp(m)), ready(network(m)));
+        let (engine, mut s1, mut s2) = (Engine::single(), Vec::new(), Vec::new());
+        let t = race(
+            4.0,
+            (100_000 / n).max(1),
+            &mut [&mut || clp.ask(&engine, &d1, &mut s1).unwrap(), &mut || network.ask(&engine, &d2, &mut s2).unwrap()],
+        );
+        let m_rows = |t: f64| n as f64 / t / 1e6;
+        println!("{n:>8} {d:>4} {m:>4} | {:>7.2} {:>7.2} | {:>11.2}", m_rows(t[0]), m_rows(t[1]), t[1] / t[0]);
     }
 }

@@ -15,7 +15,7 @@ use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{Crm, Design, LossOptions, Precision, Question, fit_loss_model};
 use counterpoint::optim::Objective;
-use counterpoint::policy::{Clp, Mean};
+use counterpoint::policy::Clp;
 use counterpoint::{Engine, Estimator, Family, Log, Policy, Weight};
 use serde_json::Value;
 use support::{Columns, all_close, ask, close, every_way};
@@ -325,10 +325,10 @@ fn extreme_arguments_stay_right() {
     for row in rows("softargmin") {
         let [eta, z] = ["eta", "anchors"].map(|k| nums(&row[k]));
         let map = ActionMap::new(z, 1, Some(1.0)).unwrap();
-        let mean = Mean::Clp(Clp { map: ContextMap::Constant, actions: map, temperature: num(&row["gamma"]) });
+        let clp = Clp { map: ContextMap::Constant, actions: map, temperature: num(&row["gamma"]) };
         let scores: Vec<f64> = eta.iter().map(|e| -num(&row["gamma"]) * e).collect();
         let (mut mu, mut slopes) = ([0.0], vec![0.0; eta.len()]);
-        mean.from_scores(&scores, &mut mu, &mut slopes);
+        clp.soft_minimum(&scores, &mut mu, &mut slopes);
         // 1e5 + 1e-3 has lost its last digits before we see it
         close(mu[0], num(&row["mu"]), 1e-9, "soft minimum");
         assert!(slopes.iter().all(|s| s.is_finite()));

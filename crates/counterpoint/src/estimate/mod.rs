@@ -19,10 +19,14 @@
 //! its variance and its slopes ([`Sums`]). Nothing here knows what a policy is.
 
 mod model;
+mod moments;
+mod named;
 mod sums;
 mod weight;
 
 pub use model::{LossModel, ModelTerm};
+pub use moments::Moments;
+pub use named::{PerSum, PerTerm, Sum, Term};
 pub use sums::{Sums, Target};
 pub use weight::{Weight, soft_cap_alpha};
 

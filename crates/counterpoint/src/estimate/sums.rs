@@ -13,6 +13,8 @@
 //! (For ByRows the model part is part of t.) For SNIPS, g = 0 and V is the paper's sum w^2 (y - L)^2 / (sum w)^2.
 
 use super::Normalise;
+use super::moments::{Moments, not_below_zero};
+use super::named::{PerSum, PerTerm, Sum};
 use serde::{Deserialize, Serialize};
 
 /// Sums over rows. Every row counts with its row weight.
@@ -50,26 +52,48 @@ pub struct Sums {
     pub scale: f64,
 }
 
-/// Number of sums that can have gradients: t, v, g, tt, tv, vv, gg, tg, vg, h.
-pub(super) const GRADED: usize = 10;
-
 impl Sums {
-    /// Adds a row: its term t, transformed weight v, model part g, entropy h, cost y and row weight.
-    pub fn add(&mut self, [t, v, g, h]: [f64; 4], y: f64, omega: f64) {
+    /// Adds a row: its terms, its cost y and its row weight.
+    pub fn add(&mut self, terms: &PerTerm<f64>, y: f64, omega: f64) {
+        for sum in Sum::ALL {
+            *self.named_mut(sum) += omega * terms.product(sum);
+        }
         self.n += omega;
-        self.t += omega * t;
-        self.v += omega * v;
-        self.g += omega * g;
-        self.tt += omega * t * t;
-        self.tv += omega * t * v;
-        self.vv += omega * v * v;
-        self.gg += omega * g * g;
-        self.tg += omega * t * g;
-        self.vg += omega * v * g;
         self.y += omega * y;
         self.yy += omega * y * y;
-        self.ty += omega * t * y;
-        self.h += omega * h;
+        self.ty += omega * terms[super::Term::T] * y;
+    }
+
+    /// The sum of this name.
+    pub fn named(&self, sum: Sum) -> f64 {
+        match sum {
+            Sum::T => self.t,
+            Sum::V => self.v,
+            Sum::G => self.g,
+            Sum::TT => self.tt,
+            Sum::TV => self.tv,
+            Sum::VV => self.vv,
+            Sum::GG => self.gg,
+            Sum::TG => self.tg,
+            Sum::VG => self.vg,
+            Sum::H => self.h,
+        }
+    }
+
+    /// The sum of this name, to be changed.
+    pub fn named_mut(&mut self, sum: Sum) -> &mut f64 {
+        match sum {
+            Sum::T => &mut self.t,
+            Sum::V => &mut self.v,
+            Sum::G => &mut self.g,
+            Sum::TT => &mut self.tt,
+            Sum::TV => &mut self.tv,
+            Sum::VV => &mut self.vv,
+            Sum::GG => &mut self.gg,
+            Sum::TG => &mut self.tg,
+            Sum::VG => &mut self.vg,
+            Sum::H => &mut self.h,
+        }
     }
 
     /// Adds the sums of other rows.
@@ -88,9 +112,13 @@ impl Sums {
         let mut o = *other;
         o.rescale(theirs);
         self.scale = self.scale.max(other.scale);
-        for (a, b) in self.fields_mut().into_iter().zip(o.fields_mut()) {
-            *a += *b;
+        for sum in Sum::ALL {
+            *self.named_mut(sum) += o.named(sum);
         }
+        self.n += o.n;
+        self.y += o.y;
+        self.yy += o.yy;
+        self.ty += o.ty;
     }
 
     /// Factors that bring these weights and weights at another scale to the larger of the two scales.
@@ -102,25 +130,23 @@ impl Sums {
     /// Multiplies everything that is linear in the weights by f, and what is quadratic by f^2.
     fn rescale(&mut self, f: f64) {
         if f != 1.0 {
-            for s in [&mut self.t, &mut self.v, &mut self.tg, &mut self.vg, &mut self.ty] {
-                *s *= f;
+            for sum in Sum::ALL {
+                *self.named_mut(sum) *= f.powi(sum.weight_power());
             }
-            for s in [&mut self.tt, &mut self.tv, &mut self.vv] {
-                *s *= f * f;
-            }
+            self.ty *= f;
         }
     }
 
-    fn fields_mut(&mut self) -> [&mut f64; 14] {
-        let Sums { n, t, v, g, tt, tv, vv, gg, tg, vg, y, yy, ty, h, scale: _ } = self;
-        [n, t, v, g, tt, tv, vv, gg, tg, vg, y, yy, ty, h]
+    /// The sums of weights and costs, from which everything about a plain self-normalised estimate follows.
+    pub fn moments(&self) -> Moments {
+        Moments::of_weights([self.n, self.v, self.vv, self.y, self.t, self.tv, self.yy, self.ty, self.tt])
     }
 
     /// The risk.
     pub fn risk(&self, normalise: Normalise) -> f64 {
         match normalise {
             Normalise::ByRows => self.t / self.n,
-            Normalise::ByWeights => self.t / self.v + self.g / self.n,
+            Normalise::ByWeights => self.moments().ratio() + self.g / self.n,
         }
     }
 
@@ -131,9 +157,10 @@ impl Sums {
             Normalise::ByRows => not_below_zero((self.tt - self.t * self.t / self.n) / (self.n - 1.0)),
             Normalise::ByWeights => {
                 // influence of a row: (t - R v) / (mean v) + g - mean g, with R = sum t / sum v
-                let r = self.t / self.v;
+                let moments = self.moments();
+                let r = moments.ratio();
                 let f = self.n / self.v;
-                let weighted = (self.tt - 2.0 * r * self.tv + r * r * self.vv) * f * f;
+                let weighted = moments.squares_about(r) * f * f;
                 let model = self.gg - self.g * self.g / self.n;
                 let cross = (self.tg - r * self.vg) * f; // sum (t - R v) = 0, so mean g drops out
                 not_below_zero((weighted + model + 2.0 * cross) / (self.n * self.n))
@@ -151,18 +178,13 @@ impl Sums {
 
     /// (sum v)^2 / sum v^2: how many rows the estimate rests on.
     pub fn effective(&self) -> f64 {
-        if self.vv > 0.0 { self.v * self.v / self.vv } else { 0.0 }
+        self.moments().effective()
     }
 
     /// Mean weight; should be near 1 for raw weights.
     pub fn mean_weight(&self) -> f64 {
-        self.v / self.n * self.scale.exp()
+        self.moments().weight().0 * self.scale.exp()
     }
-}
-
-/// Takes back what rounding made negative. (`max(0.0)` would also turn an overflow, which is NaN here, into a 0.)
-fn not_below_zero(v: f64) -> f64 {
-    if v < 0.0 { 0.0 } else { v }
 }
 
 /// What is minimised, as far as the sums know: risk + variance_penalty * std error - entropy * mean entropy.
@@ -185,48 +207,44 @@ impl Target {
         s.risk(self.normalise) + penalty - entropy
     }
 
-    /// Which sums need gradients, in the order t, v, g, tt, tv, vv, gg, tg, vg, h.
-    pub fn graded(&self, has_model: bool, entropy_varies: bool) -> [bool; GRADED] {
+    /// Which sums need gradients.
+    pub fn graded(&self, has_model: bool, entropy_varies: bool) -> Vec<Sum> {
         let penalty = self.variance_penalty > 0.0;
         let by_weights = self.normalise == Normalise::ByWeights;
-        let g = by_weights && has_model;
-        let h = self.entropy > 0.0 && entropy_varies;
-        [
-            true,
-            by_weights,
-            g,
-            penalty,
-            by_weights && penalty,
-            by_weights && penalty,
-            g && penalty,
-            g && penalty,
-            g && penalty,
-            h,
-        ]
+        let wanted = |sum: &Sum| match sum {
+            Sum::T => true,
+            Sum::TT => penalty,
+            Sum::V => by_weights,
+            Sum::TV | Sum::VV => by_weights && penalty,
+            Sum::G => by_weights && has_model,
+            Sum::GG | Sum::TG | Sum::VG => by_weights && has_model && penalty,
+            Sum::H => self.entropy > 0.0 && entropy_varies,
+        };
+        Sum::ALL.into_iter().filter(wanted).collect()
     }
 
     /// d value / d sum, for each graded sum.
-    pub fn weights(&self, s: &Sums) -> [f64; GRADED] {
-        let mut w = [0.0; GRADED];
+    pub fn weights(&self, s: &Sums) -> PerSum<f64> {
+        let mut w = PerSum::default();
         let n = s.n;
         let error = s.std_error(self.normalise);
         let lambda = if error > 0.0 { self.variance_penalty } else { 0.0 };
         match self.normalise {
             Normalise::ByRows => {
-                w[0] = 1.0 / n;
+                w[Sum::T] = 1.0 / n;
                 if lambda > 0.0 {
                     // d sqrt(V/n) = dV / (2 n sqrt(V/n)), dV = (d tt - 2 (t/n) d t) / (n - 1)
                     let f = lambda / (2.0 * n * error * (n - 1.0));
-                    w[0] -= f * 2.0 * s.t / n;
-                    w[3] = f;
+                    w[Sum::T] -= f * 2.0 * s.t / n;
+                    w[Sum::TT] = f;
                 }
             }
             Normalise::ByWeights => {
                 let r = s.t / s.v;
                 let f = n / s.v;
-                w[0] = 1.0 / s.v;
-                w[1] = -r / s.v;
-                w[2] = 1.0 / n;
+                w[Sum::T] = 1.0 / s.v;
+                w[Sum::V] = -r / s.v;
+                w[Sum::G] = 1.0 / n;
                 if lambda > 0.0 {
                     // n^2 V = f^2 W + M + 2 f X;  W = tt - 2 r tv + r^2 vv, X = tg - r vg, M = gg - g^2/n
                     let k = lambda / (2.0 * error * n * n);
@@ -234,19 +252,19 @@ impl Target {
                     let x = s.tg - r * s.vg;
                     let d_r = f * f * (-2.0 * s.tv + 2.0 * r * s.vv) - 2.0 * f * s.vg;
                     let d_f = 2.0 * f * big_w + 2.0 * x;
-                    w[0] += k * d_r / s.v;
-                    w[1] += k * (-d_r * r / s.v - d_f * f / s.v);
-                    w[2] += -k * 2.0 * s.g / n;
-                    w[3] = k * f * f;
-                    w[4] = -2.0 * k * f * f * r;
-                    w[5] = k * f * f * r * r;
-                    w[6] = k;
-                    w[7] = 2.0 * k * f;
-                    w[8] = -2.0 * k * f * r;
+                    w[Sum::T] += k * d_r / s.v;
+                    w[Sum::V] += k * (-d_r * r / s.v - d_f * f / s.v);
+                    w[Sum::G] += -k * 2.0 * s.g / n;
+                    w[Sum::TT] = k * f * f;
+                    w[Sum::TV] = -2.0 * k * f * f * r;
+                    w[Sum::VV] = k * f * f * r * r;
+                    w[Sum::GG] = k;
+                    w[Sum::TG] = 2.0 * k * f;
+                    w[Sum::VG] = -2.0 * k * f * r;
                 }
             }
         }
-        w[9] = -self.entropy / n;
+        w[Sum::H] = -self.entropy / n;
         w
     }
 }
@@ -274,17 +292,14 @@ mod tests {
         for normalise in [Normalise::ByRows, Normalise::ByWeights] {
             let target = Target { normalise, variance_penalty: 0.7, entropy: 0.2 };
             let w = target.weights(&s);
-            for (i, wi) in w.iter().enumerate() {
+            for sum in Sum::ALL {
                 let bump = |h: f64| {
                     let mut b = s;
-                    *[
-                        &mut b.t, &mut b.v, &mut b.g, &mut b.tt, &mut b.tv, &mut b.vv, &mut b.gg, &mut b.tg, &mut b.vg,
-                        &mut b.h,
-                    ][i] += h;
+                    *b.named_mut(sum) += h;
                     target.value(&b)
                 };
                 let d = (bump(1e-6) - bump(-1e-6)) / 2e-6;
-                assert!((wi - d).abs() < 1e-8, "{normalise:?} {i}: {wi} {d}");
+                assert!((w[sum] - d).abs() < 1e-8, "{normalise:?} {sum:?}: {} {d}", w[sum]);
             }
         }
     }

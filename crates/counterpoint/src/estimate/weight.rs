@@ -48,6 +48,19 @@ pub enum Weight {
 }
 
 impl Weight {
+    /// One of each kind, or a few, with caps of this size: what tables of tests run over.
+    pub fn examples(cap: f64) -> Vec<Weight> {
+        vec![
+            Weight::Raw,
+            Weight::Clip { cap },
+            Weight::soft(cap),
+            Weight::Switch { tau: cap },
+            Weight::PowerMean { lambda: 0.1, s: -1.0 },
+            Weight::PowerMean { lambda: 0.3, s: -0.5 },
+            Weight::PowerMean { lambda: 0.3, s: 0.0 },
+        ]
+    }
+
     /// Soft clipping at `cap`.
     pub fn soft(cap: f64) -> Self {
         Weight::SoftClip { cap, alpha: soft_cap_alpha(cap) }
@@ -171,16 +184,7 @@ mod tests {
 
     #[test]
     fn slopes_are_slopes() {
-        let all = [
-            Weight::Raw,
-            Weight::Clip { cap: 2.0 },
-            Weight::soft(2.0),
-            Weight::Switch { tau: 2.0 },
-            Weight::PowerMean { lambda: 0.1, s: -1.0 },
-            Weight::PowerMean { lambda: 0.3, s: -0.5 },
-            Weight::PowerMean { lambda: 0.3, s: 0.0 },
-        ];
-        for weight in all {
+        for weight in Weight::examples(2.0) {
             for log_w in [-3.0, -0.2, 0.5, 1.2, 4.0] {
                 let h = 1e-6;
                 let d = (weight.apply(log_w + h).0 - weight.apply(log_w - h).0) / (2.0 * h);

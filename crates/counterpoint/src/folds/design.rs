@@ -5,64 +5,18 @@
 //! of memory that fits the first cache. The last strip is padded with rows of weight 0, which take part in every sum
 //! with exactly nothing.
 //!
-//! What does not depend on theta is folded in here: the log-normal family sees ln a, and the constant ln(2 pi)/2 of every
-//! density and the Jacobian ln a move into the log propensity. Costs are held relative to a baseline.
+//! What does not depend on theta is folded in here: actions are held as the family sees them (ln a for the log-normal), and
+//! what its log density loses whatever the policy (constants, the Jacobian ln a) moves into the log propensity. Costs are
+//! held relative to a baseline.
 
 use super::rows::{Question, RiskSpec};
 use crate::data::{Block, Log, Span};
 use crate::engine::Placed;
 use crate::error::{Error, Result};
-use crate::policy::{Family, HALF_LN_2PI, Policy};
+use crate::policy::Policy;
 use crate::rng::hash;
-use fearless_simd::SimdFloatElement;
+use crate::vector::{Lane, Real, STRIP};
 use serde::{Deserialize, Serialize};
-
-/// Rows a strip: a multiple of twice the widest vector.
-pub(crate) const STRIP: usize = 64;
-
-/// One column of a strip.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub(crate) struct Lane<T>(pub(crate) [T; STRIP]);
-
-#[allow(unsafe_code)]
-mod plain {
-    use super::{Lane, Real};
-    // SAFETY: an array of f32 or f64 (there is no other `Real`): all zeros are a value of it
-    unsafe impl<T: Real> bytemuck::Zeroable for Lane<T> {}
-    // SAFETY: as above, and 64 of either are a multiple of the alignment, so there is no padding
-    unsafe impl<T: Real> bytemuck::Pod for Lane<T> {}
-}
-
-/// The two kinds of floating-point column.
-pub(crate) trait Real: SimdFloatElement + bytemuck::Pod + Send + Sync {
-    const ZERO: Self;
-    const ONE: Self;
-    fn of(v: f64) -> Self;
-    fn f64(self) -> f64;
-}
-
-impl Real for f64 {
-    const ZERO: f64 = 0.0;
-    const ONE: f64 = 1.0;
-    fn of(v: f64) -> f64 {
-        v
-    }
-    fn f64(self) -> f64 {
-        self
-    }
-}
-
-impl Real for f32 {
-    const ZERO: f32 = 0.0;
-    const ONE: f32 = 1.0;
-    fn of(v: f64) -> f32 {
-        v as f32
-    }
-    fn f64(self) -> f64 {
-        f64::from(self)
-    }
-}
 
 /// In what precision rows are held and scored. Sums across blocks are f64 always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,7 +135,7 @@ fn digest(value: &impl Serialize) -> u64 {
 impl Design {
     /// Computes the features of every row of `log` for the maps of `policy` (its theta does not matter).
     ///
-    /// The log-normal family needs positive actions; a row without one is an error that names it.
+    /// A row whose action lies outside the support of the family is an error that names it.
     pub fn new(log: &Log, policy: &Policy, question: &Question, baseline: f64, precision: Precision) -> Result<Self> {
         if log.d() != policy.d() || log.q() != policy.q() {
             return Err(Error::data(format!(
@@ -275,22 +229,16 @@ fn block<T: Real>(
         for (f, v) in psi.iter().enumerate() {
             put(i, f, *v);
         }
-        let mut log_p = b.log_p[from] + HALF_LN_2PI * layout.actions as f64;
+        let mut log_p = b.log_p[from];
         for c in 0..layout.actions {
             let a = b.a[c][from];
-            let seen = match policy.family {
-                Family::Normal => a,
-                Family::LogNormal if a > 0.0 => {
-                    log_p += a.ln();
-                    a.ln()
-                }
-                Family::LogNormal => {
-                    return Err(Error::data(format!("{a} is not positive, as the log-normal family needs"))
-                        .at(format!("row {}, column {:?}", b.ids[from] + 1, log.schema().actions[c]))
-                        .hint("use family = \"normal\", or drop such rows"));
-                }
+            let Some(seen) = policy.family.seen(a) else {
+                return Err(Error::data(format!("{a} {}", policy.family.complaint()))
+                    .at(format!("row {}, column {:?}", b.ids[from] + 1, log.schema().actions[c]))
+                    .hint("use family = \"normal\", or drop such rows"));
             };
-            put(i, layout.action() + c, seen);
+            log_p += seen.constant;
+            put(i, layout.action() + c, seen.action);
         }
         put(i, layout.log_p(), log_p);
         put(i, layout.cost(), b.y[from] - baseline);

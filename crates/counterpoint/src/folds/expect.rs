@@ -1,15 +1,12 @@
 //! What a loss model expects of a policy, with slopes: where `policy` and `estimate` meet.
 //!
-//! f(a) = sum_l c_l k(a, z_l) is the model at one context. Exact under the normal family (closed form) and, by the
-//! trapezoid rule in the standard-normal coordinate, to rounding under the log-normal: for Gaussian-weighted entire
-//! functions that rule converges exponentially, and unlike Gauss-Hermite's nodes its step can follow the kernel's width.
+//! f(a) = sum_l c_l k(a, z_l) is the model at one context, so its expectation is that of a few Gaussian kernels, which every
+//! family knows: in closed form (normal), or by quadrature to rounding. The components of a vector action are independent
+//! and the kernel is a product over them, so its expectation is the product of theirs.
 
 use crate::estimate::{ModelTerm, Weight};
 use crate::features::{ActionMap, Slopes};
-use crate::policy::{Family, HALF_LN_2PI};
-
-/// Where the mass of the policy ends for quadrature: the normal density is below 1e-16 beyond.
-const REACH: f64 = 8.5;
+use crate::policy::{Family, bell};
 
 /// A policy at one context.
 #[derive(Clone, Copy)]
@@ -39,10 +36,7 @@ pub(crate) fn expected(
             for (l, &cl) in c.iter().enumerate() {
                 let z = map.anchor(l);
                 for i in 0..q {
-                    e[i] = match law.family {
-                        Family::Normal => ActionMap::normal_kernel(law.mean[i], law.std[i], z[i], map.bandwidth),
-                        Family::LogNormal => log_normal_kernel(law.mean[i], law.std[i], z[i], map.bandwidth),
-                    };
+                    e[i] = law.family.kernel(law.mean[i], law.std[i], z[i], map.bandwidth);
                 }
                 total += cl * e.iter().map(|s| s.value).product::<f64>();
                 for i in 0..q {
@@ -54,30 +48,6 @@ pub(crate) fn expected(
             total
         }
     }
-}
-
-/// E exp(-alpha/2 (a - z)^2) for a log-normal a.
-fn log_normal_kernel(mean: f64, std: f64, z: f64, alpha: f64) -> Slopes {
-    // In the coordinate t, a = exp(m + s t). The kernel reaches up to a = z + 4 / sqrt(alpha), and is narrowest there:
-    // its width in t is 1 / (s a sqrt(alpha)). Steps of 0.7 of that leave errors below 1e-13.
-    let s = (std / mean).powi(2).ln_1p().sqrt();
-    let step = 0.7 / (1.0 + (s * (alpha.sqrt() * z.max(0.0) + 4.0)).powi(2)).sqrt();
-    let k = (REACH / step).ceil().min(4000.0) as i32;
-    let h = REACH / f64::from(k);
-    let mut out = Slopes::default();
-    for i in -k..=k {
-        let t = f64::from(i) * h;
-        let a = Family::LogNormal.at(t, mean, std);
-        let d = a.value - z;
-        let exponent = -0.5 * (t * t + alpha * d * d) - HALF_LN_2PI;
-        if exponent > -60.0 {
-            let v = h * exponent.exp();
-            out.value += v;
-            out.mean -= v * alpha * d * a.mean;
-            out.std -= v * alpha * d * a.std;
-        }
-    }
-    out
 }
 
 /// The paper's: sum_j f(a_j) (F(a_{j+1}) - F(a_j)), the outer buckets open.
@@ -108,42 +78,47 @@ pub(crate) fn left_out(weight: &Weight, map: &ActionMap, c: &[f64], b: f64, law:
     let (mean, std) = (law.mean[0], law.std[0]);
     let mut slope = [0.0];
     let mut out = Slopes::default();
-    for i in -STEPS..=STEPS {
-        let z = f64::from(i) * h;
-        let a = law.family.at(z, mean, std);
-        if logging.family == Family::LogNormal && a.value <= 0.0 {
-            // no logged action can be there: all of it is left to the model
-            let f = map.function(c, &[a.value], &mut slope) + b;
-            let mass = h * (-0.5 * z * z - HALF_LN_2PI).exp();
-            out.value += mass * f;
-            out.mean += mass * slope[0] * a.mean;
-            out.std += mass * slope[0] * a.std;
-            continue;
-        }
-        let own = law.family.log_density(a.value, mean, std);
-        let own_a = law.family.log_density_slope(a.value, mean, std);
-        let log_p = logging.family.log_density(a.value, logging.mean[0], logging.std[0]).value;
-        let log_p_a = logging.family.log_density_slope(a.value, logging.mean[0], logging.std[0]);
-        let log_w = own.value - log_p;
-        if log_w < -700.0 {
-            continue;
-        }
-        let (v, dv) = weight.apply(log_w);
-        let inverse = (-log_w).exp();
-        let (left, d_left) = (1.0 - v * inverse, (v - dv) * inverse);
-        if left == 0.0 && d_left == 0.0 {
-            continue;
-        }
+    law.family.along(h, STEPS, (mean, std), &mut |z, a| {
+        let mass = h * bell(z);
+        let Some(Left { share, slopes: [d_mean, d_std] }) = left_share(weight, a, law, logging) else { return };
         let f = map.function(c, &[a.value], &mut slope) + b;
-        let mass = h * (-0.5 * z * z - HALF_LN_2PI).exp();
-        // d ln w along the moving action: explicit slope plus slope in a times da
-        let w_mean = own.mean + (own_a - log_p_a) * a.mean;
-        let w_std = own.std + (own_a - log_p_a) * a.std;
-        out.value += mass * f * left;
-        out.mean += mass * (slope[0] * a.mean * left + f * d_left * w_mean);
-        out.std += mass * (slope[0] * a.std * left + f * d_left * w_std);
-    }
+        // the node moves with the policy: the model's slope at it, and the slope of the share
+        out.value += mass * f * share;
+        out.mean += mass * (slope[0] * a.mean * share + f * d_mean);
+        out.std += mass * (slope[0] * a.std * share + f * d_std);
+    });
     out
+}
+
+/// The share of a node's mass that is left to the model, 1 - v(w)/w, with its slopes along the moving node.
+struct Left {
+    share: f64,
+    slopes: [f64; 2],
+}
+
+/// `None` if nothing is left.
+fn left_share(weight: &Weight, a: Slopes, law: Law, logging: Law) -> Option<Left> {
+    let (mean, std) = (law.mean[0], law.std[0]);
+    if !logging.family.support().holds(a.value) {
+        // no logged action can be there: all of it is left to the model
+        return Some(Left { share: 1.0, slopes: [0.0; 2] });
+    }
+    let own = law.family.log_density(a.value, mean, std);
+    let theirs = logging.family.log_density(a.value, logging.mean[0], logging.std[0]).value;
+    let log_w = own.value - theirs;
+    if log_w < -700.0 {
+        return None;
+    }
+    let (v, dv) = weight.apply(log_w);
+    let inverse = (-log_w).exp();
+    let (share, d_share) = (1.0 - v * inverse, (v - dv) * inverse);
+    if share == 0.0 && d_share == 0.0 {
+        return None;
+    }
+    // d ln w along the moving node: its explicit slope, and its slope in a times that of a
+    let in_a = law.family.log_density_slope(a.value, mean, std)
+        - logging.family.log_density_slope(a.value, logging.mean[0], logging.std[0]);
+    Some(Left { share, slopes: [d_share * (own.mean + in_a * a.mean), d_share * (own.std + in_a * a.std)] })
 }
 
 #[cfg(test)]
@@ -174,17 +149,13 @@ mod tests {
     #[test]
     fn exact_expectation_equals_adaptive_quadrature() {
         let (map, c) = map();
-        for family in [Family::Normal, Family::LogNormal] {
+        for &family in Family::ALL {
             for (mean, std) in [(1.0, 0.2), (2.2, 1.3), (0.4, 0.05)] {
                 let (mut dm, mut ds) = ([0.0], [0.0]);
                 let value =
                     expected(ModelTerm::Exact, &map, &c, Law { family, mean: &[mean], std: &[std] }, &mut dm, &mut ds);
-                let integrand = |a: f64| {
-                    if a <= 0.0 && family == Family::LogNormal {
-                        return 0.0;
-                    }
-                    map.function(&c, &[a], &mut [0.0]) * family.log_density(a, mean, std).value.exp()
-                };
+                let integrand =
+                    |a: f64| map.function(&c, &[a], &mut [0.0]) * family.log_density(a, mean, std).value.exp();
                 let truth = split_simpson(&integrand, mean - 14.0 * std, mean + 40.0 * std);
                 assert!((value - truth).abs() < 1e-10, "{family:?} {mean} {std}: {value} {truth}");
             }
@@ -195,7 +166,7 @@ mod tests {
     fn slopes_against_differences() {
         let (map, c) = map();
         let h = 1e-5;
-        for family in [Family::Normal, Family::LogNormal] {
+        for &family in Family::ALL {
             for term in [ModelTerm::Exact, ModelTerm::CdfDifferences] {
                 let at = |mean: f64, std: f64| {
                     let (mut dm, mut ds) = ([0.0], [0.0]);
@@ -219,7 +190,7 @@ mod tests {
         let truth = split_simpson(
             &|a: f64| {
                 let p = law.family.log_density(a, 1.6, 0.4).value.exp();
-                let p0 = if a > 0.0 { logging.family.log_density(a, 2.0, 1.0).value.exp() } else { 0.0 };
+                let p0 = logging.family.log_density(a, 2.0, 1.0).value.exp();
                 (map.function(&c, &[a], &mut [0.0]) + 0.2) * (p - cap * p0).max(0.0)
             },
             1.6 - 8.0 * 0.4,

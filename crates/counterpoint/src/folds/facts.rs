@@ -4,7 +4,7 @@
 use crate::data::{Block, Summary};
 use crate::engine::Fold;
 use crate::estimate::LossModel;
-use crate::policy::Policy;
+use crate::policy::{Ready, SavedPolicy};
 use serde::{Deserialize, Serialize};
 
 /// The question: the weight of the rows whose outcome is not 0.
@@ -86,7 +86,7 @@ impl Fold<Block> for PropensityMass {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeanAction {
     /// The policy.
-    pub policy: Policy,
+    pub policy: SavedPolicy,
     /// The loss model.
     pub model: LossModel,
 }
@@ -99,13 +99,12 @@ impl Fold<Block> for MeanAction {
     }
 
     fn add(&self, b: &Block, into: &mut Summary) {
-        let (policy, model) = (&self.policy, &self.model);
-        let mut scorer = policy.scorer();
-        let (mut x, mut mu, mut slope) = (vec![0.0; policy.d()], vec![0.0; policy.q()], vec![0.0; policy.q()]);
+        let (mut ready, model) = (Ready::new(&self.policy), &self.model);
+        let (mut x, mut slope) = (vec![0.0; b.x.len()], vec![0.0; b.a.len()]);
         let mut block = Summary::default();
         for i in 0..b.rows() {
             b.context(i, &mut x);
-            scorer.mean(&x, &mut mu);
+            let Some(mu) = ready.mean(&x) else { continue };
             let eta = model.actions.function(&model.coefficients_at(&x), &mu, &mut slope) + model.intercept;
             block.add(eta, b.omega[i]);
         }

@@ -24,17 +24,6 @@ fn fold(id: u64) -> usize {
     (hash(SEED, id) % FOLDS as u64) as usize
 }
 
-/// Families that are a transform of the normal one.
-const FAMILIES: [Family; 2] = [Family::Normal, Family::LogNormal];
-
-/// t and ln |dt/da| of an action, t being normal if the action has this family; none outside its support.
-fn to_normal(family: Family, a: f64) -> Option<(f64, f64)> {
-    match family {
-        Family::Normal => Some((a, 0.0)),
-        Family::LogNormal => (a > 0.0).then(|| (a.ln(), -a.ln())),
-    }
-}
-
 /// What is regressed: an action or its logarithm, standardised.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
@@ -49,7 +38,7 @@ pub struct Target {
 impl Target {
     /// t and ln |dt/da|, before t is standardised; every action of the log has both.
     fn transform(&self, a: f64) -> (f64, f64) {
-        to_normal(self.family, a).unwrap_or((f64::NAN, f64::NAN))
+        self.family.to_normal(a).unwrap_or((f64::NAN, f64::NAN))
     }
 
     /// t on its standardised scale.
@@ -68,7 +57,8 @@ impl Target {
     }
 }
 
-/// The question: the scales of the targets, for each action and each family that has all actions in its support.
+/// The question: the scales of the targets, for each action and each family that is a transform of the normal one and has
+/// all actions in its support.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetScales;
 
@@ -79,7 +69,7 @@ impl TargetScales {
     /// The targets of all actions.
     pub(crate) fn targets(scales: &Scales) -> Vec<Target> {
         let of = |(action, families): (usize, &Vec<Option<[Summary; 2]>>)| {
-            let found = FAMILIES.iter().zip(families).filter_map(move |(family, s)| {
+            let found = Family::ALL.iter().zip(families).filter_map(move |(family, s)| {
                 let [t, slope] = s.as_ref()?;
                 Some(Target { action, family: *family, shift: t.mean(), unit: t.std(), slope: slope.mean() })
             });
@@ -100,13 +90,13 @@ impl Fold<Block> for TargetScales {
         let scale = |column: &[f64], family: Family| {
             let mut sums = [Summary::default(), Summary::default()];
             for (a, w) in column.iter().zip(&b.omega) {
-                let (t, slope) = to_normal(family, *a)?;
+                let (t, slope) = family.to_normal(*a)?;
                 sums[0].add(t, *w);
                 sums[1].add(slope, *w);
             }
             Some(sums)
         };
-        let block = b.a.iter().map(|column| FAMILIES.iter().map(|f| scale(column, *f)).collect()).collect();
+        let block = b.a.iter().map(|column| Family::ALL.iter().map(|f| scale(column, *f)).collect()).collect();
         self.merge(&block, into);
     }
 

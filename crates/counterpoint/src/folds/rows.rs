@@ -4,7 +4,7 @@ use super::design::{ModelRows, Precision};
 use super::expect::{Law, expected, left_out};
 use crate::data::Block;
 use crate::error::{Error, Result};
-use crate::estimate::{Estimator, Form, LossModel, ModelTerm, Normalise, Target};
+use crate::estimate::{Estimator, Form, LossModel, ModelTerm, Normalise, PerTerm, Sum, Target, Term};
 use crate::policy::{Family, Policy};
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,11 @@ impl Question {
 
     /// Refuses a question that cannot be asked of this kind of policy.
     pub fn check(&self, policy: &Policy) -> Result<()> {
-        let q = policy.q();
+        self.check_for(policy.d(), policy.q())
+    }
+
+    /// The same of any policy with so many contexts and actions.
+    pub(crate) fn check_for(&self, d: usize, q: usize) -> Result<()> {
         self.estimator.weight.check("estimator.weight")?;
         if self.estimator.needs_model() && self.model.is_none() {
             return Err(Error::recipe("estimator.form", "this estimator needs a loss model")
@@ -99,16 +103,16 @@ impl Question {
             }
         }
         if let Some(model) = &self.model {
-            let (d, width) = (model.scaler.shift.len(), model.actions.width);
-            if (d, width) != (policy.d(), q) {
-                let (p, what) = (policy.d(), "contexts and actions");
+            let (theirs, width) = (model.scaler.shift.len(), model.actions.width);
+            if (theirs, width) != (d, q) {
+                let what = "contexts and actions";
                 return Err(Error::recipe(
                     "estimator.model",
-                    format!("the loss model is for {d} and {width} {what}, the policy has {p} and {q}"),
+                    format!("the loss model is for {theirs} and {width} {what}, the policy has {d} and {q}"),
                 ));
             }
         }
-        if self.logging.as_ref().is_some_and(|l| (l.d(), l.q()) != (policy.d(), q)) {
+        if self.logging.as_ref().is_some_and(|l| (l.d(), l.q()) != (d, q)) {
             return Err(Error::recipe("estimator.logging", "the logging policy has other contexts or actions"));
         }
         if self.term == ModelTerm::CdfDifferences && q > 1 {
@@ -148,11 +152,11 @@ pub(crate) struct Row<'a> {
     pub(crate) model: Option<(f64, &'a [f64], &'a [f64])>,
 }
 
-/// Terms of one row: values and slopes (first q in the means, then q in the stds) of t, v, g and h.
+/// Terms of one row: values and slopes (first q in the means, then q in the stds).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Terms {
-    pub(crate) value: [f64; 4],
-    pub(crate) slope: [Vec<f64>; 4],
+    pub(crate) value: PerTerm<f64>,
+    pub(crate) slope: PerTerm<Vec<f64>>,
     pub(crate) log_w: Vec<f64>,
     buffer: Vec<f64>,
 }
@@ -162,29 +166,10 @@ pub(crate) fn log_weight(family: Family, row: &Row, mean: &[f64], std: &[f64], s
     let q = mean.len();
     let mut log_w = -row.log_p;
     for c in 0..q {
-        let (value, d_mean, d_std) = match family {
-            Family::Normal => {
-                let z = (row.a[c] - mean[c]) / std[c];
-                (-0.5 * z * z - std[c].ln(), z / std[c], (z * z - 1.0) / std[c])
-            }
-            Family::LogNormal => {
-                let ratio = std[c] / mean[c];
-                let r = ratio * ratio;
-                let s2 = r.ln_1p();
-                let k = 2.0 * r / (1.0 + r);
-                let (s2_mean, s2_std) = (-k / mean[c], k / std[c]);
-                let z = row.a[c] - mean[c].ln() + 0.5 * s2;
-                let (dz, ds2) = (-z / s2, 0.5 * (z * z / s2 - 1.0) / s2);
-                (
-                    -0.5 * z * z / s2 - 0.5 * s2.ln(),
-                    dz * (-1.0 / mean[c] + 0.5 * s2_mean) + ds2 * s2_mean,
-                    (0.5 * dz + ds2) * s2_std,
-                )
-            }
-        };
-        log_w += value;
-        slope[c] = d_mean;
-        slope[q + c] = d_std;
+        let p = family.seen_log_density(row.a[c], mean[c], std[c]);
+        log_w += p.value;
+        slope[c] = p.mean;
+        slope[q + c] = p.std;
     }
     log_w
 }
@@ -192,8 +177,8 @@ pub(crate) fn log_weight(family: Family, row: &Row, mean: &[f64], std: &[f64], s
 impl Terms {
     pub(crate) fn new(q: usize) -> Self {
         Terms {
-            value: [0.0; 4],
-            slope: std::array::from_fn(|_| vec![0.0; 2 * q]),
+            value: PerTerm::default(),
+            slope: PerTerm::from_fn(|_| vec![0.0; 2 * q]),
             log_w: vec![0.0; 2 * q],
             buffer: vec![0.0; 2 * q],
         }
@@ -213,10 +198,11 @@ impl Terms {
         let est = &question.estimator;
         let log_w = log_weight(family, row, mean, std, &mut self.log_w);
         let (v, dv) = est.weight.apply(log_w - scale);
-        self.value = [0.0, v, 0.0, 0.0];
+        self.value = PerTerm::default();
+        self.value[Term::V] = v;
         for i in 0..2 * q {
-            self.slope[1][i] = dv * self.log_w[i];
-            self.slope[2][i] = 0.0;
+            self.slope[Term::V][i] = dv * self.log_w[i];
+            self.slope[Term::G][i] = 0.0;
         }
         let residual = match (est.form, &row.model) {
             (Form::Residual, Some((eta, ..))) => row.y - eta,
@@ -224,15 +210,15 @@ impl Terms {
         };
         // the direct method has no weighted part, not even of a weight that is infinite
         let weighted = est.form != Form::Model;
-        self.value[0] = if weighted { v * residual } else { 0.0 };
+        self.value[Term::T] = if weighted { v * residual } else { 0.0 };
         for i in 0..2 * q {
-            self.slope[0][i] = if weighted { residual * self.slope[1][i] } else { 0.0 };
+            self.slope[Term::T][i] = if weighted { residual * self.slope[Term::V][i] } else { 0.0 };
         }
         if let (Some(model), Some((_, c, logging))) = (&question.model, row.model.as_ref()) {
             let law = Law { family, mean, std };
             let shift = model.intercept - row.baseline;
             let (d_mean, d_std) = self.buffer.split_at_mut(q);
-            self.value[2] = match (est.form, &question.logging) {
+            self.value[Term::G] = match (est.form, &question.logging) {
                 (Form::Blend, Some(policy)) => {
                     let theirs = Law { family: policy.family, mean: logging, std: &policy.std() };
                     let s = left_out(&est.weight, &model.actions, c, shift, law, theirs);
@@ -241,38 +227,30 @@ impl Terms {
                 }
                 _ => expected(question.term, &model.actions, c, law, d_mean, d_std) + shift,
             };
-            self.slope[2].copy_from_slice(&self.buffer);
+            self.slope[Term::G].copy_from_slice(&self.buffer);
         }
         if est.normalise == Normalise::ByRows {
             // the model part is simply part of the term
-            self.value[0] += self.value[2];
-            self.value[2] = 0.0;
+            self.value[Term::T] += self.value[Term::G];
+            self.value[Term::G] = 0.0;
             for i in 0..2 * q {
-                self.slope[0][i] += self.slope[2][i];
-                self.slope[2][i] = 0.0;
+                self.slope[Term::T][i] += self.slope[Term::G][i];
+                self.slope[Term::G][i] = 0.0;
             }
         }
         for c in 0..q {
             let h = family.entropy(mean[c], std[c]);
-            self.value[3] += h.value;
-            self.slope[3][c] = h.mean;
-            self.slope[3][q + c] = h.std;
+            self.value[Term::H] += h.value;
+            self.slope[Term::H][c] = h.mean;
+            self.slope[Term::H][q + c] = h.std;
         }
     }
 
-    /// Slope number i of graded sum r (in the order of [`Target::graded`]).
-    pub(crate) fn graded(&self, r: usize, i: usize) -> f64 {
-        let [t, v, g, _] = self.value;
-        let d = |k: usize| self.slope[k][i];
-        match r {
-            0..=2 => d(r),
-            3 => 2.0 * t * d(0),
-            4 => t * d(1) + v * d(0),
-            5 => 2.0 * v * d(1),
-            6 => 2.0 * g * d(2),
-            7 => t * d(2) + g * d(0),
-            8 => v * d(2) + g * d(1),
-            _ => d(3),
+    /// Slope number i of what the row adds to a sum.
+    pub(crate) fn graded(&self, sum: Sum, i: usize) -> f64 {
+        match sum.factors() {
+            (a, None) => self.slope[a][i],
+            (a, Some(b)) => self.value[a] * self.slope[b][i] + self.value[b] * self.slope[a][i],
         }
     }
 }

@@ -9,6 +9,7 @@
 use crate::data::{Block, Log, Span};
 use crate::engine::{Engine, Fold, Placed};
 use crate::error::{Error, Result};
+use crate::estimate::Moments;
 use crate::policy::TargetPolicy;
 use crate::rng::{Purpose, hash, stream};
 use rand::Rng;
@@ -16,7 +17,7 @@ use rand_distr::{Distribution, Poisson};
 use serde::{Deserialize, Serialize};
 
 /// Sums a replicate keeps.
-const SUMS: usize = 9;
+const SUMS: usize = Moments::SUMS;
 
 /// Rows whose multiplicities are drawn before they are added up: they fit in the nearest cache.
 const TILE: usize = 8;
@@ -121,78 +122,6 @@ pub(crate) fn score_block(b: &Block, policy: &dyn TargetPolicy, range: &[[f64; 2
     out
 }
 
-/// Nine sums over rows of v = w / scale - 1 and of z = y - centre, each row counted m times.
-///
-/// ```text
-/// sum m, v, v^2, z, v z, v^2 z, z^2, v z^2, v^2 z^2
-/// ```
-///
-/// They hold every figure below, in a form that loses no digits when the weights are near their mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Moments(pub [f64; SUMS]);
-
-impl Moments {
-    /// The nine terms of one row.
-    fn terms(v: f64, z: f64) -> [f64; SUMS] {
-        [1.0, v, v * v, z, v * z, v * v * z, z * z, v * z * z, v * v * z * z]
-    }
-
-    /// Rows.
-    pub fn n(&self) -> f64 {
-        self.0[0]
-    }
-
-    /// Mean weight in units of the scale, with its standard error.
-    pub fn weight(&self) -> (f64, f64) {
-        let [n, v, vv, ..] = self.0;
-        let mean = v / n;
-        (1.0 + mean, ((vv / n - mean * mean).max(0.0) / n).sqrt())
-    }
-
-    /// (sum w)^2 / sum w^2.
-    pub fn effective(&self) -> f64 {
-        let [n, v, vv, ..] = self.0;
-        (n + v) * (n + v) / (n + 2.0 * v + vv)
-    }
-
-    /// Mean of z with its standard error.
-    pub fn logged(&self) -> (f64, f64) {
-        let (n, mean) = (self.n(), self.0[3] / self.n());
-        (mean, ((self.0[6] / n - mean * mean).max(0.0) / n).sqrt())
-    }
-
-    /// The self-normalised estimate L = sum w z / sum w, with the standard error sqrt(sum w^2 (z - L)^2) / sum w.
-    pub fn value(&self) -> (f64, f64) {
-        let [n, v, ..] = self.0;
-        let sum = n + v;
-        let l = (self.0[3] + self.0[4]) / sum;
-        (l, self.spread(l, 1.0).sqrt() / sum)
-    }
-
-    /// D = L - mean(z) with the standard error of its influence function w (z - L) / wbar - (z - zbar).
-    ///
-    /// ```text
-    /// psi_i = (z_i - L) (v_i - vbar) / (1 + vbar) - D,   D = mean of (z - L)(v - vbar) / (1 + vbar)
-    /// ```
-    ///
-    /// Both vanish with the weights' spread: the policy that wrote the log has D = 0 to the last digit.
-    pub fn difference(&self) -> (f64, f64) {
-        let [n, v, _, z, vz, ..] = self.0;
-        let (sum, vbar) = (n + v, v / n);
-        let l = (z + vz) / sum;
-        let d = (vz - vbar * z) / sum;
-        let squares = self.spread(l, -vbar) / ((1.0 + vbar) * (1.0 + vbar)) - n * d * d;
-        (d, squares.max(0.0).sqrt() / n)
-    }
-
-    /// sum m (z - l)^2 (v + c)^2
-    fn spread(&self, l: f64, c: f64) -> f64 {
-        let [n, v, vv, z, vz, vvz, zz, vzz, vvzz] = self.0;
-        let squares = |s0: f64, s1: f64, s2: f64| s2 - 2.0 * l * s1 + l * l * s0;
-        (squares(vv, vvz, vvzz) + 2.0 * c * squares(v, vz, vzz) + c * c * squares(n, z, zz)).max(0.0)
-    }
-}
-
 /// The fold: the nine sums, once as the rows are and once in every replicate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bootstrap {
@@ -219,7 +148,7 @@ pub struct Replicates {
 impl Replicates {
     /// The sums of replicate b.
     pub fn replicate(&self, b: usize) -> Moments {
-        Moments(std::array::from_fn(|k| self.sums[k * self.stride + b]))
+        Moments::of_deviations(std::array::from_fn(|k| self.sums[k * self.stride + b]))
     }
 }
 
@@ -235,7 +164,7 @@ impl Fold<Scored> for Bootstrap {
 
     fn zero(&self) -> Replicates {
         let stride = self.stride();
-        Replicates { own: Moments::default(), sums: vec![0.0; SUMS * stride], stride }
+        Replicates { own: Moments::of_deviations([0.0; SUMS]), sums: vec![0.0; SUMS * stride], stride }
     }
 
     fn add(&self, rows: &Scored, into: &mut Replicates) {
@@ -243,7 +172,7 @@ impl Fold<Scored> for Bootstrap {
         let mut terms = Vec::with_capacity(rows.y.len());
         for i in 0..rows.y.len() {
             let t = Moments::terms((rows.log_w[i] - self.log_scale).exp_m1(), rows.y[i] - self.centre);
-            (0..SUMS).for_each(|k| into.own.0[k] += rows.omega[i] * t[k]);
+            into.own.add(&t, rows.omega[i]);
             terms.push(t);
         }
         if self.replicates == 0 {
@@ -261,7 +190,7 @@ impl Fold<Scored> for Bootstrap {
     }
 
     fn merge(&self, other: &Replicates, into: &mut Replicates) {
-        (0..SUMS).for_each(|k| into.own.0[k] += other.own.0[k]);
+        into.own.add(other.own.sums(), 1.0);
         into.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
     }
 }

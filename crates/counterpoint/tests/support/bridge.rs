@@ -4,7 +4,7 @@
 
 use super::support::Columns;
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
-use counterpoint::policy::{Clp, Link, Mean, Std};
+use counterpoint::policy::{Clp, Linear, Link, Mean, Std};
 use counterpoint::{Family, Log, Policy};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ impl Bridge {
     pub fn new(name: &str, golden: &Value, file: &Value) -> Self {
         let (m, clp) = (5, &file["meta"]["clp"]);
         let family = if golden["family"] == "normal" { Family::Normal } else { Family::LogNormal };
-        let linear = |map: ContextMap| Mean::Linear { map, link: Link::Identity };
+        let linear = |map: ContextMap| Mean::Linear(Linear { map, link: Link::Identity });
         let predictor = |map: ContextMap| {
             let actions = ActionMap::new(nums(&clp["anchors"]), 1, clp["alpha"].as_f64()).unwrap();
             Mean::Clp(Clp { map, actions, temperature: num(&clp["gamma"]) })

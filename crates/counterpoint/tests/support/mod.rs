@@ -5,7 +5,7 @@
 use counterpoint::estimate::LossModel;
 use counterpoint::features::{ActionMap, ContextKind, ContextMap, MapOptions, Scaler};
 use counterpoint::folds::{Design, Partial, Precision, Question, Risk, truth};
-use counterpoint::policy::{Clp, Link, Mean, Std};
+use counterpoint::policy::{Mean, Parts, Std};
 use counterpoint::{Engine, Family, Log, Policy};
 
 /// A uniform number in (0, 1) that depends on (i, j) and on nothing else.
@@ -125,9 +125,19 @@ pub fn names(stem: &str, n: usize) -> Vec<String> {
     (0..n).map(|j| format!("{stem}{j}")).collect()
 }
 
-/// Every mean model there is.
-pub const MEANS: [&str; 8] =
-    ["constant", "linear", "poly", "strata", "clp-linear", "clp-quadratic", "clp-cubic", "clp-nystrom"];
+/// Every mean model there is, by name.
+pub fn means() -> Vec<String> {
+    let log = columns(20, 2, 1, 1).log();
+    examples(Family::Normal, &log).into_iter().map(|(name, _)| name).collect()
+}
+
+/// Small members of every mean model, on maps learned from a log.
+pub fn examples(family: Family, log: &Log) -> Vec<(String, Mean)> {
+    let (x, _) = log.thin(10_000);
+    let how = MapOptions { buckets: 2, centres: 3, bandwidth: Some(0.8), seed: 5 };
+    let map = |kind: ContextKind| ContextMap::learn(kind, &x, log.d(), how);
+    Mean::examples(&Parts { map: &map, actions: anchors(log.q()), support: family.support() }).unwrap()
+}
 
 /// Every way to have a std: name, and whether it is a parameter, with which floor.
 pub const STDS: [(&str, Option<f64>); 3] =
@@ -144,23 +154,8 @@ pub fn anchors(q: usize) -> ActionMap {
 /// A policy of this structure, with parameters by formula that keep it close to the log.
 pub fn policy(mean: &str, family: Family, std: Option<f64>, log: &Log) -> Policy {
     let (d, q) = (log.d(), log.q());
-    let (x, _) = log.thin(10_000);
-    let how = MapOptions { buckets: 2, centres: 3, bandwidth: Some(0.8), seed: 5 };
-    let map = |kind: ContextKind| ContextMap::learn(kind, &x, d, how).unwrap();
-    let link = if family == Family::LogNormal { Link::Softplus } else { Link::Identity };
-    let linear = |kind: ContextKind| Mean::Linear { map: map(kind), link };
-    let clp = |kind: ContextKind| Mean::Clp(Clp { map: map(kind), actions: anchors(q), temperature: 2.0 });
-    let mean = match mean {
-        "constant" => linear(ContextKind::Constant),
-        "linear" => linear(ContextKind::Linear),
-        "poly" => linear(ContextKind::Poly),
-        "strata" => linear(ContextKind::Strata),
-        "clp-linear" => clp(ContextKind::Linear),
-        "clp-quadratic" => clp(ContextKind::Quadratic),
-        "clp-cubic" => clp(ContextKind::Cubic),
-        "clp-nystrom" => clp(ContextKind::Nystrom),
-        _ => panic!("no mean {mean:?}"),
-    };
+    let found = examples(family, log).into_iter().find(|(name, _)| name == mean);
+    let (_, mean) = found.unwrap_or_else(|| panic!("no mean {mean:?}"));
     let std = match std {
         Some(floor) => Std::Learned { floor: vec![floor; q] },
         None => Std::Fixed { value: vec![0.5; q] },
@@ -176,16 +171,13 @@ pub fn policy(mean: &str, family: Family, std: Option<f64>, log: &Log) -> Policy
         std,
         theta: Vec::new(),
     };
-    let linear = matches!(p.mean, Mean::Linear { .. });
-    p.theta = (0..p.mean_parameters()).map(|i| 0.5 * (u(i, 900) - 0.5)).collect();
-    if linear {
-        // around a mean of 1.7: through the intercept, or in every cell
-        let every = p.mean.map().intercept(d).is_none();
-        let centred: Vec<bool> = (0..p.mean_parameters()).map(|i| every || p.unpenalised(i)).collect();
-        for (t, _) in p.theta.iter_mut().zip(centred).filter(|(_, c)| *c) {
-            *t += link.invert(1.7);
-        }
-    }
+    // around a mean of 1.7
+    let mut draws = 0;
+    let start = p.mean.start(&vec![1.7; q], d, &mut || {
+        draws += 1;
+        normal(draws, 902)
+    });
+    p.theta = start.iter().enumerate().map(|(i, t)| t + 0.5 * (u(i, 900) - 0.5)).collect();
     p.theta.extend((0..p.std.parameters()).map(|c| -0.6 + 0.1 * c as f64));
     p
 }

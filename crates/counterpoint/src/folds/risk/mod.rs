@@ -1,22 +1,22 @@
 //! The fold behind training and evaluation: the risk of a policy, its variance, and their gradients, in one pass.
 //!
-//! The kernel works on scores: C (d_X x k) is formed once per evaluation from theta, a row costs 2 d_X k flops and k
-//! exponentials forward and about the same again for the gradient in C, and one small product carries that gradient back
-//! to theta. [`truth`] is the same in plain code, row by row; a test holds the two together.
+//! Once per evaluation the mean model brings theta into the form that rows are multiplied with; the kernel goes over the rows,
+//! forward to the means and back to the entries of the gradient; and the model carries those back to theta. [`truth`] is the
+//! same in plain code, row by row; a test holds the two together.
 
 mod kernel;
-mod math;
 pub mod truth;
 
 use super::design::{Columns, Design, Layout, MadeFor, Strips};
 use super::rows::{Question, RiskSpec};
 use crate::engine::{Engine, Fold, Forest};
 use crate::error::{Error, Result};
-use crate::estimate::{Form, Normalise, Sums, Weight};
-use crate::policy::{Family, HALF_LN_2PI, Link, Mean, Policy};
+use crate::estimate::{Form, Normalise, Sum, Sums};
+use crate::features::Slopes;
+use crate::policy::{At, Family, Mean, Policy, Size};
 use serde::{Deserialize, Serialize};
 
-/// A partial answer: sums and their gradients in C and in the stds, for some rows.
+/// A partial answer: sums and their gradients in the entries of the mean model and in the stds, for some rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Partial {
     /// How many rows it covers.
@@ -25,7 +25,7 @@ pub struct Partial {
     pub fingerprint: u64,
     /// The sums.
     pub sums: Sums,
-    /// For each graded sum: its gradient in C (d_X x k), then in the stds (q).
+    /// For each graded sum: its gradient in the entries of the mean model, then in the stds (q).
     pub grads: Vec<f64>,
 }
 
@@ -35,14 +35,17 @@ pub struct Risk {
     pub(crate) family: Family,
     pub(crate) mean: Mean,
     pub(crate) layout: Layout,
-    /// Columns of C.
-    pub(crate) k: usize,
-    psi: Vec<f64>,
-    pub(crate) c: Vec<f64>,
+    /// What the mean model needs and no parameter changes.
+    fixed: Vec<f64>,
+    /// The parameters of the mean in the form that rows are multiplied with.
+    pub(crate) formed: Vec<f64>,
     pub(crate) std: Vec<f64>,
     std_slope: Vec<f64>,
-    /// Which sums have gradients, as indices into the order of `Target::graded`.
-    pub(crate) graded: Vec<usize>,
+    /// Which sums have gradients.
+    pub(crate) graded: Vec<Sum>,
+    /// Whether rows can be scored by the vector row stage. Its logarithm is for positive numbers only, so means that leave
+    /// the support of the family are left to the plain one, where they are NaN.
+    pub(crate) fast_rows: bool,
     /// The columns that are needed.
     made_for: MadeFor,
     pub(crate) typed: kernel::Typed,
@@ -69,19 +72,19 @@ impl Risk {
     pub fn new(question: &Question, policy: &Policy) -> Result<Self> {
         question.check(policy)?;
         let (d, q) = (policy.d(), policy.q());
-        let k = policy.mean.columns(q);
-        let flags = question.target().graded(question.estimator.needs_model(), policy.family == Family::LogNormal);
+        let model = policy.mean.model();
+        let inside = model.inside(policy.family.support());
         let mut risk = Risk {
             question: question.clone(),
             family: policy.family,
             mean: policy.mean.clone(),
             layout: Layout::of(policy),
-            k,
-            psi: policy.mean.psi(),
-            c: vec![0.0; policy.mean.parameters(d, q)],
+            fixed: model.fixed(),
+            formed: vec![0.0; policy.mean.parameters(d, q)],
             std: vec![0.0; q],
             std_slope: vec![0.0; q],
-            graded: (0..flags.len()).filter(|&r| flags[r]).collect(),
+            graded: question.target().graded(question.estimator.needs_model(), policy.family.entropy_varies()),
+            fast_rows: inside && question.estimator.form == Form::Plain,
             made_for: MadeFor::of(question, policy),
             typed: kernel::Typed::default(),
             policy: policy.clone(),
@@ -117,15 +120,20 @@ impl Risk {
 
     /// Moves to another theta.
     pub fn set(&mut self, theta: &[f64]) {
-        let p = self.c.len();
-        self.mean.scores(&theta[..p], &self.psi, &mut self.c);
+        let p = self.formed.len();
+        self.mean.model().form(&theta[..p], &self.fixed, &mut self.formed);
         self.policy.std.apply(&theta[p..], &mut self.std, &mut self.std_slope);
-        self.typed.set(&self.c, self.k, &self.mean, &self.std);
+        self.typed.set(&self.mean, &self.formed, self.size(), &self.std);
     }
 
-    /// Number of entries of one gradient: C and the stds.
+    /// The sizes the mean model works with.
+    pub(crate) fn size(&self) -> Size {
+        Size { features: self.layout.features, actions: self.layout.actions }
+    }
+
+    /// Number of entries of one gradient: of the mean model, and the stds.
     pub(crate) fn width(&self) -> usize {
-        self.c.len() + self.layout.actions
+        self.mean.model().entries(self.size()) + self.layout.actions
     }
 
     /// Asks the design, through an engine; the answer is in `slots[0]`. A design made for another question is refused.
@@ -160,16 +168,16 @@ impl Risk {
         let w = target.weights(&answer.sums);
         buffer.clear();
         buffer.resize(self.width(), 0.0);
-        for (slot, &r) in self.graded.iter().enumerate() {
-            let g = &answer.grads[slot * self.width()..(slot + 1) * self.width()];
-            buffer.iter_mut().zip(g).for_each(|(b, v)| *b += w[r] * v);
+        for (&sum, g) in self.graded.iter().zip(answer.grads.chunks_exact(self.width())) {
+            buffer.iter_mut().zip(g).for_each(|(b, v)| *b += w[sum] * v);
         }
-        let p = self.c.len();
-        self.mean.pull(&buffer[..p], &self.psi, &mut grad[..p]);
+        let p = self.formed.len();
+        let (entries, stds) = buffer.split_at(self.width() - self.layout.actions);
+        let at = At { formed: &self.formed, fixed: &self.fixed };
+        self.mean.model().pull(entries, at, self.size(), &mut grad[..p]);
         for (i, g) in grad[p..].iter_mut().enumerate() {
-            // the normal family's entropy is ln std and a constant, whatever the row
-            let entropy = if self.family == Family::Normal { self.question.entropy / self.std[i] } else { 0.0 };
-            *g = (buffer[p + i] - entropy) * self.std_slope[i];
+            let entropy = self.question.entropy * self.fixed_entropy(i).std;
+            *g = (stds[i] - entropy) * self.std_slope[i];
         }
         target.value(&answer.sums)
     }
@@ -197,26 +205,15 @@ impl Risk {
         Error::numeric(term, "not finite").hint(hint)
     }
 
-    /// Whether rows can be scored by the vector row stage. Its logarithm is for positive numbers only, so log-normal
-    /// means that nothing keeps positive are left to the plain one, where they are NaN.
-    pub(crate) fn fast_rows(&self) -> bool {
-        let positive = self.family == Family::Normal || self.link() != Some(Link::Identity);
-        positive
-            && self.question.estimator.form == Form::Plain
-            && matches!(self.question.estimator.weight, Weight::Raw | Weight::Clip { .. } | Weight::SoftClip { .. })
+    /// The entropy of action column c where it is the same in every row; else nothing, and rows bring their own.
+    pub(crate) fn fixed_entropy(&self, c: usize) -> Slopes {
+        if self.family.entropy_varies() { Slopes::default() } else { self.family.entropy(1.0, self.std[c]) }
     }
 
     /// Whether sums need the plain loop's care: scaled weights, and rows of weight 0 left out before they meet infinity.
     fn overflows(&self, s: &Sums) -> bool {
         let by_weights = self.question.estimator.normalise == Normalise::ByWeights;
         !s.t.is_finite() || (by_weights && s.v > truth::LOG_RANGE.exp())
-    }
-
-    pub(crate) fn link(&self) -> Option<Link> {
-        match &self.mean {
-            Mean::Linear { link, .. } => Some(*link),
-            Mean::Clp(_) => None,
-        }
     }
 }
 
@@ -242,10 +239,8 @@ impl Partial {
         self.rows += other.rows;
         self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
         let (mine, theirs) = self.sums.align(other.sums.scale);
-        for (slot, &r) in risk.graded.iter().enumerate() {
-            // how often the weight enters the sum: t, v once; tt, tv, vv twice; g, gg, h not at all; tg, vg once
-            let power = [1, 1, 0, 2, 2, 2, 0, 1, 1, 0][r];
-            let (a, b) = (mine.powi(power), theirs.powi(power));
+        for (slot, sum) in risk.graded.iter().enumerate() {
+            let (a, b) = (mine.powi(sum.weight_power()), theirs.powi(sum.weight_power()));
             let range = slot * risk.width()..(slot + 1) * risk.width();
             for (x, y) in self.grads[range.clone()].iter_mut().zip(&other.grads[range]) {
                 *x = *x * a + *y * b;
@@ -274,10 +269,6 @@ impl<T: kernel::Lanes> Fold<Strips<T>> for Risk {
             if !kernel::block(self, self.level, block, scratch) || self.overflows(&scratch.answer.sums) {
                 // weights beyond the range of the kernel: the plain loop keeps them in logs
                 scratch.answer = truth::block(self, block);
-            } else if self.fast_rows() {
-                // the constant of the entropy, as those of the densities, stays out of the loop
-                let sums = &mut scratch.answer.sums;
-                sums.h += sums.n * self.layout.actions as f64 * (0.5 + HALF_LN_2PI);
             }
             scratch.answer.rows = block.rows as u64;
             scratch.answer.fingerprint = block.fingerprint;

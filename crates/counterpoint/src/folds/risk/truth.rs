@@ -3,13 +3,13 @@
 //! It is also the kernel's way out for weights that would overflow: here they are kept relative to the largest in the
 //! block.
 
-use super::super::design::{Columns, Design, Real, STRIP, Strips};
+use super::super::design::{Columns, Design, Strips};
 use super::super::rows::{Row, Terms, log_weight};
 use super::{Partial, Risk};
 use crate::engine::{Engine, Fold};
 use crate::error::Result;
 use crate::estimate::{Normalise, Weight};
-use crate::policy::Mean;
+use crate::vector::{Real, STRIP};
 
 /// Beyond this, ln w is too close to the end of the floating-point range for plain sums of squares.
 pub(crate) const LOG_RANGE: f64 = 300.0;
@@ -43,9 +43,10 @@ struct Worker<'a> {
     risk: &'a Risk,
     psi: Vec<f64>,
     a: Vec<f64>,
-    s: Vec<f64>,
     mu: Vec<f64>,
-    slopes: Vec<f64>,
+    /// What the mean model wants to find again on the way back.
+    cache: Vec<f64>,
+    slope: Vec<f64>,
     terms: Terms,
 }
 
@@ -56,14 +57,14 @@ impl<'a> Worker<'a> {
             risk,
             psi: vec![0.0; risk.layout.features],
             a: vec![0.0; q],
-            s: vec![0.0; risk.k],
             mu: vec![0.0; q],
-            slopes: vec![0.0; risk.k * q],
+            cache: vec![0.0; risk.mean.model().cache(risk.size())],
+            slope: vec![0.0; q],
             terms: Terms::new(q),
         }
     }
 
-    /// Loads row i: features and action, then scores and means.
+    /// Loads row i: features and action, then the means.
     fn score<T: Real>(&mut self, b: &Strips<T>, i: usize) {
         let layout = self.risk.layout;
         for (f, v) in self.psi.iter_mut().enumerate() {
@@ -72,14 +73,7 @@ impl<'a> Worker<'a> {
         for (c, v) in self.a.iter_mut().enumerate() {
             *v = lane(b, layout.lanes(), i, layout.action() + c);
         }
-        let k = self.risk.k;
-        self.s.fill(0.0);
-        for (x, c) in self.psi.iter().zip(self.risk.c.chunks_exact(k)) {
-            for j in 0..k {
-                self.s[j] += x * c[j];
-            }
-        }
-        self.risk.mean.from_scores(&self.s, &mut self.mu, &mut self.slopes);
+        self.risk.mean.model().row(&self.risk.formed, &self.psi, &mut self.mu, &mut self.cache);
     }
 
     fn row<'b, T: Real>(risk: &Risk, a: &'b [f64], b: &'b Strips<T>, i: usize) -> Row<'b> {
@@ -107,7 +101,7 @@ fn lane<T: Real>(b: &Strips<T>, lanes: usize, row: usize, column: usize) -> f64 
 pub(crate) fn block<T: Real>(risk: &Risk, b: &Strips<T>) -> Partial {
     let mut w = Worker::new(risk);
     let mut out = Partial { rows: b.rows as u64, fingerprint: b.fingerprint, ..Partial::empty(risk) };
-    let (q, k, layout) = (risk.layout.actions, risk.k, risk.layout);
+    let (q, layout) = (risk.layout.actions, risk.layout);
     out.sums.scale = scale(&mut w, b);
     let width = risk.width();
     for i in 0..b.rows {
@@ -118,25 +112,14 @@ pub(crate) fn block<T: Real>(risk: &Risk, b: &Strips<T>) -> Partial {
         w.score(b, i);
         let row = Worker::row(risk, &w.a, b, i);
         w.terms.fill(&risk.question, risk.family, &row, &w.mu, &risk.std, out.sums.scale);
-        out.sums.add(w.terms.value, row.y, omega);
-        for (slot, &r) in risk.graded.iter().enumerate() {
-            let grads = &mut out.grads[slot * width..(slot + 1) * width];
+        out.sums.add(&w.terms.value, row.y, omega);
+        for (&sum, grads) in risk.graded.iter().zip(out.grads.chunks_exact_mut(width)) {
+            let (entries, stds) = grads.split_at_mut(width - q);
             for c in 0..q {
-                let slope = omega * w.terms.graded(r, c);
-                if matches!(risk.mean, Mean::Linear { .. }) {
-                    let slope = slope * w.slopes[c * k + c];
-                    for (f, x) in w.psi.iter().enumerate() {
-                        grads[f * k + c] += slope * x;
-                    }
-                } else {
-                    for (f, x) in w.psi.iter().enumerate() {
-                        for j in 0..k {
-                            grads[f * k + j] += slope * w.slopes[c * k + j] * x;
-                        }
-                    }
-                }
-                grads[width - q + c] += omega * w.terms.graded(r, q + c);
+                w.slope[c] = omega * w.terms.graded(sum, c);
+                stds[c] += omega * w.terms.graded(sum, q + c);
             }
+            risk.mean.model().back(&w.psi, &w.cache, &w.slope, entries);
         }
     }
     out
@@ -161,22 +144,25 @@ fn scale<T: Real>(w: &mut Worker, b: &Strips<T>) -> f64 {
 pub(crate) struct PlainRows<'a> {
     risk: &'a Risk,
     a: Vec<f64>,
+    mu: Vec<f64>,
     pub(crate) terms: Terms,
 }
 
 impl<'a> PlainRows<'a> {
     pub(crate) fn new(risk: &'a Risk) -> Self {
-        PlainRows { risk, a: vec![0.0; risk.layout.actions], terms: Terms::new(risk.layout.actions) }
+        let q = risk.layout.actions;
+        PlainRows { risk, a: vec![0.0; q], mu: vec![0.0; q], terms: Terms::new(q) }
     }
 
     /// Fills the terms of row i of the block from its means; returns (y, omega).
-    pub(crate) fn fill<T: Real>(&mut self, b: &Strips<T>, i: usize, mu: &[f64]) -> (f64, f64) {
+    pub(crate) fn fill<T: Real>(&mut self, b: &Strips<T>, i: usize, mu: impl Iterator<Item = f64>) -> (f64, f64) {
+        self.mu.iter_mut().zip(mu).for_each(|(to, m)| *to = m);
         let layout = self.risk.layout;
         for (c, v) in self.a.iter_mut().enumerate() {
             *v = lane(b, layout.lanes(), i, layout.action() + c);
         }
         let row = Worker::row(self.risk, &self.a, b, i);
-        self.terms.fill(&self.risk.question, self.risk.family, &row, mu, &self.risk.std, 0.0);
+        self.terms.fill(&self.risk.question, self.risk.family, &row, &self.mu, &self.risk.std, 0.0);
         (row.y, lane(b, layout.lanes(), i, layout.omega()))
     }
 }

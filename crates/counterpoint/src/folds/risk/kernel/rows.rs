@@ -3,28 +3,76 @@
 //! Three short loops over the strip rather than one long one: log weights, weights, terms. Each has few steps that wait
 //! for each other, so that the processor works on several vectors at once.
 
-use super::{Coefficients, Lane, Lanes, STRIP, Scratch, load, store};
-use crate::estimate::{Normalise, Weight};
+use super::{Lanes, Scratch};
+use crate::estimate::{Normalise, Sum, Sums, Weight};
 use crate::folds::risk::Risk;
-use crate::folds::risk::math::{V, exp, ln, ln_1p, splat};
 use crate::folds::risk::truth::LOG_RANGE;
-use crate::policy::Family;
+use crate::policy::{Column, Member, Spread, Visit};
+use crate::vector::math::{exp, ln};
+use crate::vector::{Elementary, Lane, V, load, splat, store, vectors};
 use fearless_simd::{Select, Simd, SimdBase, SimdFloat, SimdMask};
 
-/// Sums kept here: t, v, tt, tv, vv, ty, h.
-pub(super) const SUMS: usize = 7;
-/// The graded sum whose slopes are those of the entropy.
-const ENTROPY: usize = 9;
-
-/// Slopes of something in the means and the stds, q lanes each.
-pub(super) struct Slopes<T> {
-    pub(super) mean: Vec<Lane<T>>,
-    pub(super) std: Vec<Lane<T>>,
+/// The sums that are kept here; those of the costs alone are in the design.
+#[derive(Clone, Copy)]
+enum Kept {
+    T,
+    V,
+    TT,
+    TV,
+    VV,
+    TY,
+    H,
 }
 
-impl<T> Default for Slopes<T> {
+const KEPT: usize = 7;
+
+/// What the row stage keeps of a strip and of a block.
+pub(super) struct Stage<T> {
+    /// ln w, then v; and dv / d ln w times the row weight.
+    v: Lane<T>,
+    dv: Lane<T>,
+    /// Slopes of ln w and of the entropy in mean c and std c: lanes 2 c and 2 c + 1.
+    log_w: Vec<Lane<T>>,
+    entropy: Vec<Lane<T>>,
+    /// The entropy of a row, where it depends on the row.
+    h: Lane<T>,
+    /// Vector accumulators of the sums.
+    sums: Vec<T>,
+}
+
+impl<T: Elementary> Default for Stage<T> {
     fn default() -> Self {
-        Slopes { mean: Vec::new(), std: Vec::new() }
+        let lane = Lane::ZERO;
+        Stage { v: lane, dv: lane, log_w: Vec::new(), entropy: Vec::new(), h: lane, sums: Vec::new() }
+    }
+}
+
+impl<T: Elementary> Stage<T> {
+    /// Makes room for q action columns and vectors of this width.
+    pub(super) fn fit(&mut self, q: usize, width: usize) {
+        for lanes in [&mut self.log_w, &mut self.entropy] {
+            lanes.clear();
+            lanes.resize(2 * q, Lane::ZERO);
+        }
+        self.h = Lane::ZERO;
+        self.sums.resize(KEPT * width, T::ZERO);
+    }
+
+    /// Starts the sums of a block.
+    pub(super) fn start(&mut self) {
+        self.sums.fill(T::ZERO);
+    }
+
+    /// The sums of a block; `costs` are those of the row weights, the costs and their squares.
+    #[inline(always)]
+    pub(super) fn total<S: Simd>(&self, simd: S, [n, y, yy]: [f64; 3]) -> Sums {
+        let width = V::<T, S>::LEN;
+        let kept = |k: Kept| {
+            let at = k as usize * width;
+            V::<T, S>::from_slice(simd, &self.sums[at..at + width]).reduce_sum().f64()
+        };
+        let (t, v, tt, tv, vv) = (kept(Kept::T), kept(Kept::V), kept(Kept::TT), kept(Kept::TV), kept(Kept::VV));
+        Sums { n, t, v, tt, tv, vv, y, yy, ty: kept(Kept::TY), h: kept(Kept::H), ..Sums::default() }
     }
 }
 
@@ -33,7 +81,7 @@ impl<T> Default for Slopes<T> {
 pub(super) fn rows<T: Lanes, S: Simd>(
     simd: S,
     risk: &Risk,
-    theta: &Coefficients<T>,
+    std: &[Spread<T>],
     strip: &[Lane<T>],
     scratch: &mut Scratch<T>,
 ) -> bool {
@@ -42,25 +90,28 @@ pub(super) fn rows<T: Lanes, S: Simd>(
     simd.vectorize(
         #[inline(always)]
         || {
-            for i in 0..STRIP / V::<T, S>::LEN {
-                store::<T, S>(-load::<T, S>(simd, &strip[layout.log_p()], i), &mut scratch.v, i);
+            let Scratch { mu, rows, slope, std_acc, .. } = scratch;
+            for i in 0..vectors::<T, S>() {
+                store::<T, S>(-load::<T, S>(simd, &strip[layout.log_p()], i), &mut rows.v, i);
+            }
+            if risk.family.entropy_varies() {
+                rows.h = Lane::ZERO;
             }
             for c in 0..layout.actions {
                 let a = &strip[layout.action() + c];
-                match risk.family {
-                    Family::Normal => normal::<T, S>(simd, &theta.std[c], a, c, scratch),
-                    Family::LogNormal => log_normal::<T, S>(simd, &theta.std[c], a, c, scratch),
-                }
+                risk.family.visit(Density::<T, S>(simd, column(rows, a, &mu[c], std[c], c)));
             }
-            if risk.question.estimator.normalise == Normalise::ByWeights && beyond::<T, S>(simd, omega, &scratch.v) {
+            if risk.question.estimator.normalise == Normalise::ByWeights && beyond::<T, S>(simd, omega, &rows.v) {
                 return false;
             }
-            weights::<T, S>(simd, &risk.question.estimator.weight, scratch);
-            sums::<T, S>(simd, omega, y, scratch);
+            weights::<T, S>(simd, &risk.question.estimator.weight, rows);
+            sums::<T, S>(simd, omega, y, rows);
             let q = layout.actions;
-            for (slot, &r) in risk.graded.iter().enumerate() {
+            for (slot, &sum) in risk.graded.iter().enumerate() {
                 for c in 0..q {
-                    slopes::<T, S>(simd, r, omega, y, (c, slot * q + c), scratch);
+                    let lane = slot * q + c;
+                    let acc = &mut std_acc[lane * V::<T, S>::LEN..(lane + 1) * V::<T, S>::LEN];
+                    slopes::<T, S>(simd, (sum, c), (omega, y), rows, &mut slope[lane], acc);
                 }
             }
             true
@@ -68,51 +119,37 @@ pub(super) fn rows<T: Lanes, S: Simd>(
     )
 }
 
-/// Adds ln of the normal density of action column c to ln w, and notes its slopes.
-#[inline(always)]
-fn normal<T: Lanes, S: Simd>(simd: S, std: &[T; 3], a: &Lane<T>, c: usize, scratch: &mut Scratch<T>) {
-    let [inverse, log_std, _] = std.map(|v| splat::<T, S>(simd, v));
-    let (one, half) = (splat::<T, S>(simd, T::ONE), splat::<T, S>(simd, T::of(-0.5)));
-    let Scratch { v, mu, log_w, .. } = scratch;
-    let (mu, mean, std) = (&mu[c], &mut log_w.mean[c], &mut log_w.std[c]);
-    for i in 0..STRIP / V::<T, S>::LEN {
-        let z = (load::<T, S>(simd, a, i) - load::<T, S>(simd, mu, i)) * inverse;
-        let zz = z * z;
-        store::<T, S>(zz.mul_add(half, load::<T, S>(simd, v, i) - log_std), v, i);
-        store::<T, S>(z * inverse, mean, i);
-        store::<T, S>((zz - one) * inverse, std, i);
+/// Adds ln of the density of an action column to ln w, and notes its slopes; the same of the entropy, where it varies.
+struct Density<'a, T: Lanes, S: Simd>(S, Column<'a, T>);
+
+impl<T: Lanes, S: Simd> Visit for Density<'_, T, S> {
+    type Out = ();
+    #[inline(always)]
+    fn see<M: Member>(mut self, member: M) {
+        member.strip::<T, S>(self.0, &mut self.1);
     }
 }
 
-/// The same for the log-normal density (`a` is ln of the action), with the entropy, which depends on the mean.
+/// The lanes of action column c.
 #[inline(always)]
-fn log_normal<T: Lanes, S: Simd>(simd: S, std: &[T; 3], a: &Lane<T>, c: usize, scratch: &mut Scratch<T>) {
-    let [inverse_std, _, std] = std.map(|v| splat::<T, S>(simd, v));
-    let (one, half) = (splat::<T, S>(simd, T::ONE), splat::<T, S>(simd, T::of(0.5)));
-    let Scratch { v, mu, log_w, entropy, h, .. } = scratch;
-    for i in 0..STRIP / V::<T, S>::LEN {
-        let mu = load::<T, S>(simd, &mu[c], i);
-        let inverse = one / mu;
-        let ratio = std * inverse;
-        let r = ratio * ratio;
-        let s2 = ln_1p::<T, S>(simd, r);
-        let kk = (r + r) / (one + r);
-        let (s2_mean, s2_std) = (-(kk * inverse), kk * inverse_std);
-        let log_mu = ln::<T, S>(simd, mu);
-        let half_log_s2 = half * ln::<T, S>(simd, s2);
-        let z = s2.mul_add(half, load::<T, S>(simd, a, i) - log_mu);
-        let inv_s2 = one / s2;
-        let zs = z * inv_s2;
-        let ds2 = (z * zs - one) * inv_s2 * half;
-        store::<T, S>(load::<T, S>(simd, v, i) - (half * z).mul_add(zs, half_log_s2), v, i);
-        store::<T, S>(ds2 * s2_mean - zs * (half * s2_mean - inverse), &mut log_w.mean[c], i);
-        store::<T, S>((ds2 - half * zs) * s2_std, &mut log_w.std[c], i);
-        let d = half * inv_s2 - half;
-        let own = log_mu - half * s2 + half_log_s2;
-        store::<T, S>(if c == 0 { own } else { own + load::<T, S>(simd, h, i) }, h, i);
-        store::<T, S>(inverse + d * s2_mean, &mut entropy.mean[c], i);
-        store::<T, S>(d * s2_std, &mut entropy.std[c], i);
-    }
+fn column<'a, T: Lanes>(
+    rows: &'a mut Stage<T>,
+    a: &'a Lane<T>,
+    mu: &'a Lane<T>,
+    std: Spread<T>,
+    c: usize,
+) -> Column<'a, T> {
+    let [mean, of_std] = pair(&mut rows.log_w, c);
+    let [h_mean, h_std] = pair(&mut rows.entropy, c);
+    let (log_w, h) = (&mut rows.v, &mut rows.h);
+    Column { a, mu, std, log_w, slopes: [mean, of_std], h, h_slopes: [h_mean, h_std] }
+}
+
+/// Lanes 2 c and 2 c + 1.
+#[inline(always)]
+fn pair<T>(lanes: &mut [Lane<T>], c: usize) -> [&mut Lane<T>; 2] {
+    let (mean, std) = lanes[2 * c..].split_at_mut(1);
+    [&mut mean[0], &mut std[0]]
 }
 
 /// Whether a row that counts has a weight too large for plain sums of squares.
@@ -121,96 +158,120 @@ fn beyond<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, log_w: &Lane<T>) -> bool 
     let zero = splat::<T, S>(simd, T::ZERO);
     let limit = splat::<T, S>(simd, T::of(LOG_RANGE.min(T::HIGHEST.f64() / 3.0)));
     let mut top = zero;
-    for i in 0..STRIP / V::<T, S>::LEN {
+    for i in 0..vectors::<T, S>() {
         let counts = load::<T, S>(simd, omega, i).simd_gt(zero);
         top = top.max(counts.select(load::<T, S>(simd, log_w, i), zero));
     }
     top.simd_gt(limit).any_true()
 }
 
-/// ln w becomes v, and dv / d ln w is noted.
+/// ln w becomes v, and dv / d ln w is noted. Transforms without vector code of their own are applied row by row.
 #[inline(always)]
-fn weights<T: Lanes, S: Simd>(simd: S, weight: &Weight, scratch: &mut Scratch<T>) {
-    let s = |v: f64| splat::<T, S>(simd, T::of(v));
-    let Scratch { v, dv, .. } = scratch;
-    for i in 0..STRIP / V::<T, S>::LEN {
+fn weights<T: Lanes, S: Simd>(simd: S, weight: &Weight, rows: &mut Stage<T>) {
+    match *weight {
+        Weight::Raw => transform::<T, S>(simd, rows, |_, w| (w, w)),
+        Weight::Clip { cap } => {
+            let (cap, zero) = (splat::<T, S>(simd, T::of(cap)), splat::<T, S>(simd, T::ZERO));
+            transform::<T, S>(simd, rows, |_, w| {
+                let over = w.simd_gt(cap);
+                (over.select(cap, w), over.select(zero, w))
+            });
+        }
+        Weight::SoftClip { cap, alpha } => soft_clip::<T, S>(simd, cap, alpha, rows),
+        _ => {
+            for (v, dv) in rows.v.0.iter_mut().zip(&mut rows.dv.0) {
+                let (value, slope) = weight.apply(v.f64());
+                (*v, *dv) = (T::of(value), T::of(slope));
+            }
+        }
+    }
+}
+
+/// Applies a transform of (ln w, w) to every vector of the strip.
+#[inline(always)]
+fn transform<T: Lanes, S: Simd>(simd: S, rows: &mut Stage<T>, f: impl Fn(V<T, S>, V<T, S>) -> (V<T, S>, V<T, S>)) {
+    let Stage { v, dv, .. } = rows;
+    for i in 0..vectors::<T, S>() {
         let log_w = load::<T, S>(simd, v, i);
-        let w = exp::<T, S>(simd, log_w);
-        let (value, slope) = match *weight {
-            Weight::Clip { cap } => {
-                let over = w.simd_gt(s(cap));
-                (over.select(s(cap), w), over.select(s(0.0), w))
-            }
-            Weight::SoftClip { cap, alpha } => {
-                let over = w.simd_gt(s(cap));
-                if over.any_true() {
-                    // ln(w + alpha - M) = ln w + ln(1 + (alpha - M)/w): in logs, so that no weight overflows
-                    let r = s(alpha - cap) * exp::<T, S>(simd, -log_w.max(s(cap.ln())));
-                    let log = log_w + ln::<T, S>(simd, s(1.0) + r);
-                    (over.select(s(alpha) * log, w), over.select(s(alpha) / (s(1.0) + r), w))
-                } else {
-                    (w, w)
-                }
-            }
-            _ => (w, w),
-        };
+        let (value, slope) = f(log_w, exp::<T, S>(simd, log_w));
         store::<T, S>(value, v, i);
         store::<T, S>(slope, dv, i);
     }
 }
 
+#[inline(always)]
+fn soft_clip<T: Lanes, S: Simd>(simd: S, cap: f64, alpha: f64, rows: &mut Stage<T>) {
+    let s = |v: f64| splat::<T, S>(simd, T::of(v));
+    transform::<T, S>(
+        simd,
+        rows,
+        #[inline(always)]
+        |log_w, w| {
+            let over = w.simd_gt(s(cap));
+            // most strips have no weight beyond the cap, and skip the second exponential and the logarithm
+            if over.any_true() {
+                // ln(w + alpha - M) = ln w + ln(1 + (alpha - M)/w): in logs, so that no weight overflows
+                let r = s(alpha - cap) * exp::<T, S>(simd, -log_w.max(s(cap.ln())));
+                let log = log_w + ln::<T, S>(simd, s(1.0) + r);
+                (over.select(s(alpha) * log, w), over.select(s(alpha) / (s(1.0) + r), w))
+            } else {
+                (w, w)
+            }
+        },
+    );
+}
+
 /// Adds the strip to the sums; dv is multiplied by the row weight.
 #[inline(always)]
-fn sums<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, scratch: &mut Scratch<T>) {
-    let n = V::<T, S>::LEN;
-    let Scratch { v, dv, h, sums: acc, .. } = scratch;
-    let mut sums = [splat::<T, S>(simd, T::ZERO); SUMS];
-    for i in 0..STRIP / n {
+fn sums<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, rows: &mut Stage<T>) {
+    let Stage { v, dv, h, sums: acc, .. } = rows;
+    let mut sums = [splat::<T, S>(simd, T::ZERO); KEPT];
+    for i in 0..vectors::<T, S>() {
         let (omega, y) = (load::<T, S>(simd, omega, i), load::<T, S>(simd, y, i));
         let v = load::<T, S>(simd, v, i);
         let t = v * y;
         let (ov, ot) = (omega * v, omega * t);
-        sums[0] += ot;
-        sums[1] += ov;
-        sums[2] = ot.mul_add(t, sums[2]);
-        sums[3] = ot.mul_add(v, sums[3]);
-        sums[4] = ov.mul_add(v, sums[4]);
-        sums[5] = ot.mul_add(y, sums[5]);
-        sums[6] = omega.mul_add(load::<T, S>(simd, h, i), sums[6]);
+        let mut fma = |k: Kept, a: V<T, S>, b: V<T, S>| sums[k as usize] = a.mul_add(b, sums[k as usize]);
+        fma(Kept::TT, ot, t);
+        fma(Kept::TV, ot, v);
+        fma(Kept::VV, ov, v);
+        fma(Kept::TY, ot, y);
+        fma(Kept::H, omega, load::<T, S>(simd, h, i));
+        sums[Kept::T as usize] += ot;
+        sums[Kept::V as usize] += ov;
         store::<T, S>(omega * load::<T, S>(simd, dv, i), dv, i);
     }
-    for (sum, acc) in sums.iter().zip(acc.chunks_exact_mut(n)) {
+    for (sum, acc) in sums.iter().zip(acc.chunks_exact_mut(V::<T, S>::LEN)) {
         (V::<T, S>::from_slice(simd, acc) + *sum).store_slice(acc);
     }
 }
 
-/// Slopes of graded sum r in mean c (to lane `lane`) and in std c (to its accumulator).
+/// Slopes of a graded sum in mean c (to lane `slope`) and in std c (to its accumulator).
 #[inline(always)]
 fn slopes<T: Lanes, S: Simd>(
     simd: S,
-    r: usize,
-    omega: &Lane<T>,
-    y: &Lane<T>,
-    (c, lane): (usize, usize),
-    scratch: &mut Scratch<T>,
+    (graded, c): (Sum, usize),
+    (omega, y): (&Lane<T>, &Lane<T>),
+    rows: &Stage<T>,
+    slope: &mut Lane<T>,
+    acc: &mut [T],
 ) {
-    let n = V::<T, S>::LEN;
-    let Scratch { v, dv, log_w, entropy, slope, std_acc, .. } = scratch;
-    let of = if r == ENTROPY { entropy } else { log_w };
-    let (mean, std, slope) = (&of.mean[c], &of.std[c], &mut slope[lane]);
-    let acc = &mut std_acc[lane * n..(lane + 1) * n];
+    let of = if graded == Sum::H { &rows.entropy } else { &rows.log_w };
+    let (mean, std) = (&of[2 * c], &of[2 * c + 1]);
     let mut sum = V::<T, S>::from_slice(simd, acc);
-    for i in 0..STRIP / n {
-        let (v, dv) = (load::<T, S>(simd, v, i), load::<T, S>(simd, dv, i));
+    for i in 0..vectors::<T, S>() {
+        let (v, dv) = (load::<T, S>(simd, &rows.v, i), load::<T, S>(simd, &rows.dv, i));
         let y = load::<T, S>(simd, y, i);
         let vy = v * y;
-        let coef = match r {
-            0 => dv * y,
-            1 => dv,
-            3 => dv * y * (vy + vy),
-            4 => dv * (vy + vy),
-            5 => dv * (v + v),
-            _ => load::<T, S>(simd, omega, i),
+        let coef = match graded {
+            Sum::T => dv * y,
+            Sum::V => dv,
+            Sum::TT => dv * y * (vy + vy),
+            Sum::TV => dv * (vy + vy),
+            Sum::VV => dv * (v + v),
+            Sum::H => load::<T, S>(simd, omega, i),
+            // the plain form has no model part
+            Sum::G | Sum::GG | Sum::TG | Sum::VG => splat::<T, S>(simd, T::ZERO),
         };
         store::<T, S>(coef * load::<T, S>(simd, mean, i), slope, i);
         sum = coef.mul_add(load::<T, S>(simd, std, i), sum);

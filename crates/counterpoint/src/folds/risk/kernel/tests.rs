@@ -6,7 +6,7 @@ use crate::estimate::{Estimator, Form, Normalise, Weight};
 use crate::features::{ActionMap, ContextMap, Scaler};
 use crate::folds::risk::{Partial, Risk, truth};
 use crate::folds::{Design, Precision, Question};
-use crate::policy::{Clp, Family, Link, Mean, Policy, Std};
+use crate::policy::{Clp, Family, Linear, Link, Mean, Network, Policy, Std};
 
 /// Neither a multiple of a strip nor of a block.
 const ROWS: usize = 2 * 1024 + 77;
@@ -41,17 +41,19 @@ fn policy(log: &Log, family: Family, mean: Mean, scale: f64) -> Policy {
         theta: Vec::new(),
     };
     policy.theta = (0..policy.mean_parameters()).map(|i| scale * (u(i, 30) - 0.5)).collect();
-    if let Mean::Linear { .. } = policy.mean {
-        // the constant is last: keeps means positive for the log-normal family
-        policy.theta.iter_mut().rev().take(q).for_each(|t| *t = 1.5 + 0.2 * scale);
-    }
+    // around a mean of 1.5
+    let start = policy.mean.start(&vec![1.5; q], 2, &mut || 0.4);
+    policy.theta.iter_mut().zip(start).for_each(|(t, s)| *t += s);
     policy.theta.extend((0..q).map(|c| -0.3 + 0.2 * c as f64));
     policy
 }
 
 fn means(q: usize) -> Vec<(Mean, f64)> {
-    let linear = |link| Mean::Linear { map: ContextMap::Linear, link };
+    let linear = |link| Mean::Linear(Linear { map: ContextMap::Linear, link });
     let mut all = vec![(linear(Link::Identity), 0.3), (linear(Link::Softplus), 0.3)];
+    for (units, scale) in [(1, 0.5), (2, 0.5), (3, 0.5), (8, 0.5), (16, 4.0)] {
+        all.push((Mean::Network(Network { map: ContextMap::Linear, units, link: Link::Softplus }), scale));
+    }
     // every length of the last tile, and scores small and far apart
     for (m, scale) in [(1, 0.5), (2, 0.5), (3, 0.5), (7, 0.5), (12, 0.5), (6, 300.0)] {
         let anchors = (0..m * q).map(|i| 0.4 + 3.5 * u(i, 40)).collect();
@@ -84,15 +86,14 @@ fn distance(got: &Partial, want: &Partial, risk: &Risk) -> (f64, f64) {
 
 fn check(precision: Precision, sums: f64, grads: f64) {
     let engine = Engine::single();
-    let weights =
-        [Weight::Raw, Weight::Clip { cap: 5.0 }, Weight::soft(5.0), Weight::PowerMean { lambda: 0.2, s: -1.0 }];
     for q in [1, 2] {
         let log = log(q);
         for (mean, scale) in means(q) {
-            for family in [Family::Normal, Family::LogNormal] {
+            for &family in Family::ALL {
                 let policy = policy(&log, family, mean.clone(), scale);
-                for (weight, normalise) in
-                    weights.iter().flat_map(|w| [Normalise::ByRows, Normalise::ByWeights].map(|n| (*w, n)))
+                for (weight, normalise) in Weight::examples(5.0)
+                    .iter()
+                    .flat_map(|w| [Normalise::ByRows, Normalise::ByWeights].map(|n| (*w, n)))
                 {
                     let mut question = Question::new(Estimator { form: Form::Plain, weight, normalise });
                     (question.variance_penalty, question.entropy) = (0.7, 0.1);
@@ -106,7 +107,10 @@ fn check(precision: Precision, sums: f64, grads: f64) {
                         let mut slots = Vec::new();
                         risk.ask(&engine, &design, &mut slots).unwrap();
                         let (s, g) = distance(&slots[0], &want, &risk);
-                        let case = format!("{family:?} {weight:?} {normalise:?} q={q} k={} {level}", risk.k);
+                        let case = format!(
+                            "{family:?} {weight:?} {normalise:?} q={q} {} parameters {level}",
+                            policy.theta.len()
+                        );
                         assert!(s < sums && g < grads, "{case}: sums {s:e}, gradients {g:e}");
                     }
                 }

@@ -3,11 +3,11 @@
 //! exp: x = n ln 2 + r with |r| <= ln(2)/2, a minimax polynomial for exp(r) (relative error 1.2e-15 in f64, 1e-8 in f32),
 //! and n added to the exponent field. ln: x = m 2^e with m in [sqrt(1/2), sqrt 2), ln m = 2 artanh((m-1)/(m+1)).
 
-use super::super::design::Real;
+use super::Real;
 use fearless_simd::{Select, Simd, SimdBase, SimdFloat, SimdFloatElement};
 
 /// The vector of a scalar type at an instruction set.
-pub(super) type V<T, S> = <T as SimdFloatElement>::Native<S>;
+pub(crate) type V<T, S> = <T as SimdFloatElement>::Native<S>;
 type Bits<T, S> = <V<T, S> as SimdFloat<S>>::Bits;
 
 /// Constants of the two precisions.
@@ -97,13 +97,13 @@ impl Elementary for f32 {
 }
 
 #[inline(always)]
-pub(super) fn splat<T: Elementary, S: Simd>(simd: S, v: T) -> V<T, S> {
+pub(crate) fn splat<T: Elementary, S: Simd>(simd: S, v: T) -> V<T, S> {
     V::<T, S>::splat(simd, v)
 }
 
 /// exp(x) for x <= 0, as the soft minimum needs it: no range check above; below the range a tiny positive number.
 #[inline(always)]
-pub(super) fn exp_negative<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
+pub(crate) fn exp_negative<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
     let x = x.max(splat::<T, S>(simd, T::LOWEST));
     let t = x.mul_add(splat::<T, S>(simd, T::LOG2_E), splat::<T, S>(simd, T::ROUND));
     let n = t - splat::<T, S>(simd, T::ROUND);
@@ -116,7 +116,7 @@ pub(super) fn exp_negative<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, 
 /// `powers` is [`powers`]; it is handed in, not known here, so that the loop over it stays a loop: unrolled, the compiler
 /// puts one chain after the other, and the processor waits for each.
 #[inline(always)]
-pub(super) fn exp_near<const J: usize, T: Elementary, S: Simd>(
+pub(crate) fn exp_near<const J: usize, T: Elementary, S: Simd>(
     simd: S,
     powers: &[[T; 2]],
     x: [V<T, S>; J],
@@ -146,7 +146,7 @@ pub(super) fn exp_near<const J: usize, T: Elementary, S: Simd>(
 }
 
 /// The coefficients [`exp_near`] takes two at a time: of r^(2i+1) and r^(2i), down to 1 and 1.
-pub(super) fn powers<T: Elementary>() -> Vec<[T; 2]> {
+pub(crate) fn powers<T: Elementary>() -> Vec<[T; 2]> {
     let mut all = vec![T::ONE, T::ONE];
     all.extend_from_slice(T::EXP);
     all[..all.len() - 3].chunks_exact(2).rev().map(|c| [c[1], c[0]]).collect()
@@ -154,7 +154,7 @@ pub(super) fn powers<T: Elementary>() -> Vec<[T; 2]> {
 
 /// exp(x): 0 below the range, infinite above it.
 #[inline(always)]
-pub(super) fn exp<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
+pub(crate) fn exp<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
     let (low, high) = (splat::<T, S>(simd, T::LOWEST), splat::<T, S>(simd, T::HIGHEST));
     let inside = x.max(low).min(high);
     let t = inside.mul_add(splat::<T, S>(simd, T::LOG2_E), splat::<T, S>(simd, T::ROUND));
@@ -181,7 +181,7 @@ fn scaled<T: Elementary, S: Simd>(simd: S, r: V<T, S>, t: V<T, S>) -> V<T, S> {
 
 /// ln(x) for normal positive x.
 #[inline(always)]
-pub(super) fn ln<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
+pub(crate) fn ln<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
     let bits = x.to_bits();
     // shift so that the cut is at sqrt(1/2): then the exponent field is e + bias, the mantissa that of m
     let shifted = bits + Bits::<T, S>::splat(simd, T::ONE_EXPONENT) - Bits::<T, S>::splat(simd, T::ROOT_HALF);
@@ -205,7 +205,7 @@ pub(super) fn ln<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
 
 /// ln(1 + x) for x >= 0, accurate for small x (Kahan's correction).
 #[inline(always)]
-pub(super) fn ln_1p<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
+pub(crate) fn ln_1p<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
     let one = splat::<T, S>(simd, T::ONE);
     let u = one + x;
     let d = u - one;
