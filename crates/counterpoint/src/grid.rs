@@ -1,14 +1,16 @@
 //! A grid: many recipes written once.
 //!
 //! A grid is a recipe in which a field may be a list. The candidates are all combinations, or a seeded sample of `limit`
-//! of them. Some grids are built in by name: `default`, small and good; `wide`, for logs with
+//! of them. A combination that does not use a field (`anchors` where `policy` is linear) is made once, not once per value of
+//! the field; a field that no combination uses is refused. Some grids are built in by name: `default`, small and good; `wide`, for logs with
 //! dozens of contexts and few rows; and those of the paper's Table 5.
 
 use crate::data::files::read_text;
 use crate::error::{Error, Result};
-use crate::recipe::{Recipe, misread};
+use crate::recipe::{Flat, Recipe, idle, misread};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Recipes to choose from.
@@ -78,7 +80,7 @@ impl Grid {
     /// # Ok::<(), counterpoint::Error>(())
     /// ```
     pub fn named_or_file(name: &str) -> Result<Self> {
-        if let Some((_, text)) = NAMED.iter().find(|(n, _)| *n == name) {
+        if let Ok(text) = Self::text(name) {
             return Self::from_toml(text);
         }
         let path = Path::new(name);
@@ -87,6 +89,14 @@ impl Grid {
                 .hint(format!("built in: {}", Self::names().join(", "))));
         }
         Self::from_toml(&read_text(path)?).map_err(|e| e.at(path.display().to_string()))
+    }
+
+    /// The text of a built-in grid, to start a grid file from.
+    pub fn text(name: &str) -> Result<&'static str> {
+        NAMED.iter().find(|(n, _)| *n == name).map(|(_, text)| *text).ok_or_else(|| {
+            Error::recipe("grid", format!("{name:?} is not a built-in grid"))
+                .hint(format!("built in: {}", Self::names().join(", ")))
+        })
     }
 
     /// The names of the built-in grids.
@@ -107,52 +117,117 @@ impl Grid {
         Ok(grid)
     }
 
-    /// The candidate recipes, in a fixed order.
+    /// The candidate recipes, all different, in a fixed order.
     pub fn candidates(&self, seed: u64) -> Result<Vec<Recipe>> {
-        let lists: Vec<(&String, Vec<&toml::Value>)> = self
-            .recipe
-            .iter()
-            .map(|(field, value)| match value {
-                toml::Value::Array(values) => (field, values.iter().collect()),
-                one => (field, vec![one]),
-            })
-            .collect();
-        if let Some((field, _)) = lists.iter().find(|(_, v)| v.is_empty()) {
-            return Err(Error::recipe(field, "an empty list leaves nothing to choose from"));
-        }
-        let total = lists.iter().try_fold(1usize, |n, (_, v)| n.checked_mul(v.len())).unwrap_or(usize::MAX);
-        let mut picks: Vec<usize> = match self.limit {
-            Some(limit) if limit < total => sample(total, limit, seed),
-            _ if total > 100_000 => {
+        let combinations = Combinations::of(&self.recipe)?;
+        combinations.refuse_idle_fields()?;
+        let total = combinations.total();
+        let picks = match self.limit {
+            Some(limit) if limit < total => combinations.sample(limit, seed)?,
+            _ if total > MOST => {
                 return Err(Error::recipe("grid", format!("{total} combinations are too many")).hint("set limit = 200"));
             }
-            _ => (0..total).collect(),
+            _ => (0..total).map(|i| combinations.plain(i)).collect::<Result<BTreeSet<usize>>>()?,
         };
-        picks.sort_unstable();
-        picks
-            .into_iter()
-            .map(|mut index| {
-                let mut table = toml::Table::new();
-                for (field, values) in &lists {
-                    table.insert((*field).clone(), values[index % values.len()].clone());
-                    index /= values.len();
-                }
-                table.entry("seed").or_insert(toml::Value::Integer(seed as i64));
-                Recipe::from_toml(&table.to_string()).map_err(|e| e.at("[recipe]"))
-            })
-            .collect()
+        picks.into_iter().map(|index| combinations.recipe(index, seed)).collect()
     }
 }
 
-/// `count` distinct indices below `total`, by rank of their hash.
-fn sample(total: usize, count: usize, seed: u64) -> Vec<usize> {
-    let mut picked = std::collections::BTreeSet::new();
-    let mut i = 0;
-    while picked.len() < count {
-        picked.insert((hash(seed, i) % total as u64) as usize);
-        i += 1;
+/// A grid without `limit` has at most this many combinations.
+const MOST: usize = 100_000;
+
+/// The combinations of the lists of a grid, numbered: the first field turns fastest.
+struct Combinations<'a> {
+    lists: Vec<(&'a str, Vec<&'a toml::Value>)>,
+}
+
+impl<'a> Combinations<'a> {
+    fn of(table: &'a toml::Table) -> Result<Self> {
+        let list = |value: &'a toml::Value| match value {
+            toml::Value::Array(values) => values.iter().collect(),
+            one => vec![one],
+        };
+        let lists: Vec<(&str, Vec<&toml::Value>)> = table.iter().map(|(f, v)| (f.as_str(), list(v))).collect();
+        match lists.iter().find(|(_, v)| v.is_empty()) {
+            Some((field, _)) => Err(Error::recipe(field, "an empty list leaves nothing to choose from")),
+            None => Ok(Combinations { lists }),
+        }
     }
-    picked.into_iter().collect()
+
+    fn total(&self) -> usize {
+        self.lists.iter().try_fold(1usize, |n, (_, v)| n.checked_mul(v.len())).unwrap_or(usize::MAX)
+    }
+
+    /// The values of a combination.
+    fn table(&self, mut index: usize) -> toml::Table {
+        let mut table = toml::Table::new();
+        for (field, values) in &self.lists {
+            table.insert((*field).to_string(), values[index % values.len()].clone());
+            index /= values.len();
+        }
+        table
+    }
+
+    fn flat(&self, index: usize) -> Result<Flat> {
+        let text = self.table(index).to_string();
+        toml::from_str(&text).map_err(|e| misread(&text, &e, Flat::FIELDS, HINT).at("[recipe]"))
+    }
+
+    /// The first combination that makes the same recipe: with the first value of every field that it does not use.
+    fn plain(&self, index: usize) -> Result<usize> {
+        let flat = self.flat(index)?;
+        let (mut out, mut rest, mut unit) = (0, index, 1);
+        for (field, values) in &self.lists {
+            let used = flat.stranger(field).is_none();
+            out += if used { rest % values.len() * unit } else { 0 };
+            rest /= values.len();
+            unit *= values.len();
+        }
+        Ok(out)
+    }
+
+    /// A field that no combination uses is a mistake. Only choices decide which fields are used, so only they are varied.
+    fn refuse_idle_fields(&self) -> Result<()> {
+        let (mut varied, mut unit) = (vec![0usize], 1usize);
+        for (name, values) in &self.lists {
+            if Flat::CHOICES.contains(name) {
+                varied = varied.iter().flat_map(|at| (0..values.len()).map(move |v| at + v * unit)).collect();
+            }
+            unit = unit.saturating_mul(values.len());
+        }
+        let flats = varied.into_iter().map(|at| self.flat(at)).collect::<Result<Vec<Flat>>>()?;
+        for (field, _) in &self.lists {
+            let homes: Vec<&str> = flats.iter().filter_map(|f| f.stranger(field)).collect();
+            if let Some(home) = homes.first().filter(|_| homes.len() == flats.len()) {
+                return Err(idle(field, home).at("[recipe]"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `count` different combinations by rank of their hash, or as many as there are.
+    fn sample(&self, count: usize, seed: u64) -> Result<BTreeSet<usize>> {
+        let total = self.total() as u64;
+        let mut picked = BTreeSet::new();
+        for i in 0.. {
+            // every draw gives a new one, unless few are left
+            if picked.len() == count || i > 100 * count as u64 + 1000 {
+                break;
+            }
+            picked.insert(self.plain((hash(seed, i) % total) as usize)?);
+        }
+        Ok(picked)
+    }
+
+    /// The recipe of a combination, without the fields that it does not use.
+    fn recipe(&self, index: usize, seed: u64) -> Result<Recipe> {
+        let (mut table, flat) = (self.table(index), self.flat(index)?);
+        flat.strangers().for_each(|(field, _)| {
+            table.remove(field);
+        });
+        table.entry("seed").or_insert(toml::Value::Integer(seed as i64));
+        Recipe::from_toml(&table.to_string()).map_err(|e| e.at("[recipe]"))
+    }
 }
 
 #[cfg(test)]
@@ -167,6 +242,27 @@ mod tests {
             assert!(!candidates.is_empty() && candidates.iter().all(|r| r.check().is_ok() && r.seed == 3), "{name}");
             assert_eq!(candidates, grid.candidates(3).unwrap());
         }
+    }
+
+    #[test]
+    fn a_combination_that_does_not_use_a_field_is_made_once() {
+        let grid =
+            Grid::from_toml("[recipe]\npolicy = [\"linear\", \"clp\"]\nanchors = [6, 12]\ncap = [5.0, 10.0]").unwrap();
+        let all = grid.candidates(0).unwrap();
+        assert_eq!(all.len(), 2 + 4);
+        assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+        // a sample has different members too, and no more than there are
+        let some = Grid { limit: Some(7), ..grid.clone() }.candidates(0).unwrap();
+        assert_eq!(some.len(), 6);
+        assert_eq!(Grid { limit: Some(3), ..grid }.candidates(0).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_field_that_no_combination_uses_is_refused() {
+        let said = Grid::from_toml("[recipe]\npolicy = \"linear\"\nanchors = [6, 12, 24]").unwrap_err().to_string();
+        assert!(said.contains("anchors belongs to policy = clp"), "{said}");
+        assert!(Grid::from_toml("limit = 2\n[recipe]\nestimator = [\"ips\", \"snips\"]\ncap = [1.0, 2.0]").is_err());
+        assert!(Grid::from_toml("[recipe]\npolicy = [\"linear\", \"clp\"]\ntemperature = [1.0, 10.0]").is_ok());
     }
 
     #[test]

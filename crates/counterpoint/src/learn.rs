@@ -7,11 +7,11 @@
 use crate::data::{Columns, Propensities, Sample, Sampled, Schema, Summaries, Summary};
 use crate::error::{Error, Result};
 use crate::estimate::{LossModel, Normalise};
-use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scaler};
+use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, Scaler};
 use crate::folds::{Crm, Gram, LossOptions, Question, Risk, RiskSpec, Threads};
 use crate::optim::{Optimiser, Optimum};
-use crate::policy::{Clp, Family, Link, Mean, Origin, Policy, Std};
-use crate::recipe::{Baseline, BaselineName, PolicyKind, Recipe, StartName, StdKind, StdName};
+use crate::policy::{Clp, Linear, Mean, Network, Origin, Policy, Std, TargetPolicy};
+use crate::recipe::{Baseline, BaselineName, MeanChoice, Recipe, StartName, StdChoice};
 use crate::rng::{Purpose, stream};
 use crate::source::Source;
 use rand_distr::{Distribution, StandardNormal};
@@ -211,11 +211,9 @@ impl Plan {
         x.chunks_exact_mut(d.max(1)).for_each(|row| scaler.apply(row));
         let mean = mean_model(recipe, &x, &a, d, q)?;
         let std = match recipe.std {
-            StdKind::Named(StdName::Learned) => {
-                Std::Learned { floor: action_std.iter().map(|s| s * recipe.std_floor).collect() }
-            }
-            StdKind::Named(StdName::Logging) => Std::Fixed { value: action_std.clone() },
-            StdKind::Fixed(v) => Std::Fixed { value: vec![v; q] },
+            StdChoice::Learned { floor } => Std::Learned { floor: action_std.iter().map(|s| s * floor).collect() },
+            StdChoice::Logging => Std::Fixed { value: action_std.clone() },
+            StdChoice::Fixed(v) => Std::Fixed { value: vec![v; q] },
         };
         let mut policy = Policy {
             origin: Some(Origin::from(train.get(Origin::QUESTION)?)),
@@ -238,11 +236,7 @@ impl Plan {
             .hint("with many contexts: select --grid wide, or --set context_map=linear --set temperature=1 --set start_noise=0.01; else fewer anchors, or a linear policy"));
         }
         let estimator = recipe.estimator();
-        let model = if estimator.needs_model() || recipe.start == StartName::Direct {
-            Some(fit(train, loss_options(recipe, &policy, &x, &a)?)?)
-        } else {
-            None
-        };
+        let model = if recipe.needs_model() { Some(fit(train, loss_options(recipe, &policy, &x, &a)?)?) } else { None };
         let question = Question {
             variance_penalty: recipe.variance_penalty,
             entropy: recipe.entropy,
@@ -264,30 +258,18 @@ impl Plan {
     /// Starting point number `index`: near the logging policy, or the direct method's fit, plus seeded noise.
     fn start(&self, recipe: &Recipe, index: u64) -> Result<Vec<f64>> {
         let mut policy = self.policy.clone();
-        let k = policy.mean.columns(policy.q());
         let beta = policy.mean_parameters();
-        let theta = &mut policy.theta;
-        match (&policy.mean, recipe.start, &self.model) {
-            (Mean::Clp(_), StartName::Direct, Some(model)) => theta[..beta].copy_from_slice(&model.coef),
-            (Mean::Clp(clp), ..) => {
-                let row = tilt(clp, &self.action_mean);
-                theta[beta - k..beta].copy_from_slice(&row);
-            }
-            (Mean::Linear { map, link }, ..) => {
-                let rows = match map.intercept(self.policy.contexts.len()) {
-                    Some(i) => i..i + 1,
-                    None => 0..beta / k, // strata: every cell
-                };
-                for r in rows {
-                    for c in 0..k {
-                        theta[r * k + c] = link.invert(self.action_mean[c]);
-                    }
-                }
-            }
-        }
         let mut rng = stream(recipe.seed, Purpose::Start, index);
+        let mut normal = || StandardNormal.sample(&mut rng);
+        let start = match (recipe.start, &self.model) {
+            // a loss model on the policy's own maps is a set of its parameters
+            (StartName::Direct, Some(model)) => model.coef.clone(),
+            _ => policy.mean.start(&self.action_mean, policy.d(), &mut normal),
+        };
+        let theta = &mut policy.theta;
+        theta[..beta].copy_from_slice(&start);
         for t in &mut theta[..beta] {
-            let z: f64 = StandardNormal.sample(&mut rng);
+            let z: f64 = normal();
             *t += recipe.start_noise * z;
         }
         let tail = policy.std.invert(&self.action_std)?;
@@ -344,47 +326,68 @@ impl Plan {
 }
 
 fn mean_model(recipe: &Recipe, x: &[f64], a: &[f64], d: usize, q: usize) -> Result<Mean> {
-    let options = MapOptions {
-        buckets: recipe.buckets,
-        centres: recipe.centres,
-        bandwidth: recipe.context_bandwidth,
-        seed: recipe.seed,
-    };
-    let link = if recipe.family == Family::LogNormal { Link::Softplus } else { Link::Identity };
-    let linear = |kind| Ok(Mean::Linear { map: ContextMap::learn(kind, x, d, options)?, link });
+    let options = recipe.map_options();
+    let link = recipe.family.support().link();
+    let linear = |kind| Ok(Mean::from(Linear { map: ContextMap::learn(kind, x, d, options)?, link }));
     // without contexts every map is the constant
-    if d == 0 && recipe.policy != PolicyKind::Clp {
+    if d == 0 && !matches!(recipe.policy, MeanChoice::Clp { .. }) {
         return linear(ContextKind::Constant);
     }
     match recipe.policy {
-        PolicyKind::Constant => linear(ContextKind::Constant),
-        PolicyKind::Linear => linear(ContextKind::Linear),
-        PolicyKind::Poly => linear(ContextKind::Poly),
-        PolicyKind::Stratified => linear(ContextKind::Strata),
-        PolicyKind::Clp => {
-            let kind = if d == 0 { ContextKind::Constant } else { recipe.context_map };
+        MeanChoice::Constant => linear(ContextKind::Constant),
+        MeanChoice::Linear => linear(ContextKind::Linear),
+        MeanChoice::Poly => linear(ContextKind::Poly),
+        MeanChoice::Stratified { .. } => linear(ContextKind::Strata),
+        MeanChoice::Network { units } => {
+            // the hidden units make the features
+            let map = ContextMap::learn(ContextKind::Linear, x, d, options)?;
+            Ok(Network { map, units, link }.into())
+        }
+        MeanChoice::Clp { basis, temperature } => {
+            let kind = if d == 0 { ContextKind::Constant } else { basis.context_map.kind() };
             Ok(Mean::Clp(Clp {
                 map: ContextMap::learn(kind, x, d, options)?,
                 actions: action_map(recipe, a, q)?,
-                temperature: recipe.temperature,
+                temperature,
             }))
         }
     }
 }
 
 fn action_map(recipe: &Recipe, a: &[f64], q: usize) -> Result<ActionMap> {
-    let placement = recipe.anchor_placement.unwrap_or(if q == 1 { Anchors::Quantile } else { Anchors::Kmeans });
-    ActionMap::new(placement.place(a, q, recipe.anchors, recipe.seed)?, q, recipe.bandwidth)
+    let basis = recipe.basis();
+    let placement = basis.placement.unwrap_or(if q == 1 { Anchors::Quantile } else { Anchors::Kmeans });
+    ActionMap::new(placement.place(a, q, basis.anchors, recipe.seed)?, q, basis.bandwidth)
 }
 
 /// Fits the loss model that a recipe would fit on these rows for this policy: what doubly robust and direct estimates of the
 /// policy on other rows need.
-pub fn fit_model(train: &dyn Source, policy: &Policy, recipe: &Recipe) -> Result<LossModel> {
-    policy.fits(train.schema())?;
-    let rows = train.get(Summaries)?.rows;
+pub fn fit_model(train: &dyn Source, policy: &dyn TargetPolicy, recipe: &Recipe) -> Result<LossModel> {
+    let Columns { rows, contexts, actions, .. } = train.get(Summaries)?;
+    let (d, q) = (contexts.len(), actions.len());
     let Sampled { mut x, a, .. } = train.get(Sample::of(rows, SAMPLE))?;
-    x.chunks_exact_mut(policy.d().max(1)).for_each(|row| policy.scaler.apply(row));
-    fit(train, loss_options(recipe, policy, &x, &a)?)
+    let scaler = match policy.parametric() {
+        Some(policy) => policy.scaler.clone(),
+        None => Scaler::learn(recipe.scale, &contexts),
+    };
+    x.chunks_exact_mut(d.max(1)).for_each(|row| scaler.apply(row));
+    let options = match policy.parametric() {
+        Some(policy) => {
+            policy.fits(train.schema())?;
+            loss_options(recipe, policy, &x, &a)?
+        }
+        None => {
+            let map = context_map(recipe, &x, d)?;
+            LossOptions { scaler, map, actions: action_map(recipe, &a, q)?, ridge: recipe.model.ridge }
+        }
+    };
+    fit(train, options)
+}
+
+/// The context map of a recipe.
+fn context_map(recipe: &Recipe, x: &[f64], d: usize) -> Result<ContextMap> {
+    let kind = if d == 0 { ContextKind::Constant } else { recipe.basis().context_map.kind() };
+    ContextMap::learn(kind, x, d, recipe.map_options())
 }
 
 fn fit(train: &dyn Source, options: LossOptions) -> Result<LossModel> {
@@ -394,20 +397,11 @@ fn fit(train: &dyn Source, options: LossOptions) -> Result<LossModel> {
 
 /// The maps of the loss model: those of the policy where it has them, so that a start from the direct fit is possible.
 fn loss_options(recipe: &Recipe, policy: &Policy, x: &[f64], a: &[f64]) -> Result<LossOptions> {
-    let (map, actions) = match &policy.mean {
-        Mean::Clp(clp) => (clp.map.clone(), clp.actions.clone()),
-        Mean::Linear { .. } => {
-            let options = MapOptions {
-                buckets: recipe.buckets,
-                centres: recipe.centres,
-                bandwidth: recipe.context_bandwidth,
-                seed: recipe.seed,
-            };
-            let kind = if policy.d() == 0 { ContextKind::Constant } else { recipe.context_map };
-            (ContextMap::learn(kind, x, policy.d(), options)?, action_map(recipe, a, policy.q())?)
-        }
+    let (map, actions) = match policy.mean.model().loss_maps() {
+        Some((map, actions)) => (map.clone(), actions.clone()),
+        None => (context_map(recipe, x, policy.d())?, action_map(recipe, a, policy.q())?),
     };
-    Ok(LossOptions { scaler: policy.scaler.clone(), map, actions, ridge: recipe.model_ridge })
+    Ok(LossOptions { scaler: policy.scaler.clone(), map, actions, ridge: recipe.model.ridge })
 }
 
 fn baseline(costs: &Summary, recipe: &Recipe) -> f64 {
@@ -428,32 +422,4 @@ fn baseline(costs: &Summary, recipe: &Recipe) -> f64 {
             }
         }
     }
-}
-
-/// Coefficients of the constant feature for which the soft minimum is the given mean action.
-///
-/// Scores linear in the anchors, s_j = <u, a_j>, tilt the softmax; u solves a convex problem (Newton steps on the
-/// log-partition function). The row b with -gamma Psi b = s follows by the inverse of Psi = K^(1/2), which is K^(-1/2).
-fn tilt(clp: &Clp, target: &[f64]) -> Vec<f64> {
-    let (m, q) = (clp.actions.len(), clp.actions.width);
-    let mut u = vec![0.0; q];
-    let scores = |u: &[f64]| -> Vec<f64> {
-        (0..m).map(|j| clp.actions.anchor(j).iter().zip(u).map(|(a, u)| a * u).sum()).collect()
-    };
-    for _ in 0..50 {
-        let s = scores(&u);
-        let top = s.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let p: Vec<f64> = s.iter().map(|v| (v - top).exp()).collect();
-        let total: f64 = p.iter().sum();
-        let mean = |c: usize| (0..m).map(|j| p[j] * clp.actions.anchor(j)[c]).sum::<f64>() / total;
-        // diagonal Newton with a short leash is enough for a starting point
-        for c in 0..q {
-            let mu = mean(c);
-            let var = (0..m).map(|j| p[j] * (clp.actions.anchor(j)[c] - mu).powi(2)).sum::<f64>() / total;
-            let step = (target[c] - mu) / var.max(1e-12);
-            u[c] += step.clamp(-1.0 / var.sqrt().max(1e-12), 1.0 / var.sqrt().max(1e-12)) / q as f64;
-        }
-    }
-    let s = scores(&u);
-    clp.actions.whitened(&s).iter().map(|v| -v / clp.temperature).collect()
 }

@@ -184,10 +184,9 @@ pub fn select(parts: &dyn Divided, grid: &Grid, seed: u64, gate: Gate, memory: &
     let direction = parts.train().schema().direction;
     let cuts = cuts(parts, grid.folds, seed)?;
     let all: Vec<usize> = (0..candidates.len()).collect();
-    let short = |r: &Recipe| Recipe {
-        starts: grid.first_starts.min(r.starts),
-        proximal_steps: grid.first_proximal_steps.min(r.proximal_steps),
-        ..r.clone()
+    let short = |r: &Recipe| {
+        let steps = grid.first_proximal_steps.min(r.proximal_steps());
+        Recipe { starts: grid.first_starts.min(r.starts), ..r.clone() }.with_proximal_steps(steps)
     };
     let two_rounds = grid.keep < 1.0 && candidates.len() > 2;
     let mut board: Vec<Entry> = Vec::new();

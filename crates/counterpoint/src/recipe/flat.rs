@@ -1,0 +1,282 @@
+//! The recipe as it is written: one flat table of fields, and which choice each field belongs to.
+//!
+//! In a file a field that has no effect for the choices made is a mistake, and is refused with the choice it belongs to.
+//! One exception: files written before settings belonged to choices list every field; in them unused fields that stand at
+//! their defaults are let by.
+
+use super::choices::*;
+use crate::error::{Error, Result};
+use crate::features::{Anchors, ContextKind, Scale};
+use crate::folds::Precision;
+use crate::policy::Family;
+use serde::{Deserialize, Serialize};
+
+/// The mean models by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PolicyName {
+    Constant,
+    Linear,
+    Poly,
+    Stratified,
+    Network,
+    Clp,
+}
+
+/// The ways to set the std: by name, or a number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum StdKind {
+    Named(StdName),
+    Fixed(f64),
+}
+
+/// The named ways to set the std.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum StdName {
+    Learned,
+    Logging,
+}
+
+/// The estimators by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum EstimatorName {
+    Ips,
+    Clipped,
+    SoftClipped,
+    PowerMean,
+    Snips,
+    Direct,
+    DoublyRobust,
+    DoublyRobustCdf,
+    Switch,
+    Cab,
+    CabDr,
+}
+
+macro_rules! flat {
+    ($( $(#[doc = $doc:literal])+ $name:ident : $ty:ty = $default:expr ),+ $(,)?) => {
+        /// Every field of a recipe, each there or not.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub(crate) struct Flat {
+            $( #[serde(skip_serializing_if = "Option::is_none")] pub(super) $name: Option<$ty>, )+
+        }
+
+        impl Flat {
+            /// The names, in the order of the file.
+            pub(crate) const FIELDS: &[&str] = &[ $( stringify!($name) ),+ ];
+
+            /// The defaults; a field that is absent here is found from the log.
+            pub(super) fn defaults() -> Flat {
+                Flat { $( $name: $default, )+ }
+            }
+
+            pub(super) fn has(&self, field: &str) -> bool {
+                match field { $( stringify!($name) => self.$name.is_some(), )+ _ => false }
+            }
+
+            pub(super) fn clear(&mut self, field: &str) {
+                match field { $( stringify!($name) => self.$name = None, )+ _ => {} }
+            }
+
+            /// Whether both have this field alike.
+            pub(super) fn agrees(&self, other: &Flat, field: &str) -> bool {
+                match field { $( stringify!($name) => self.$name == other.$name, )+ _ => false }
+            }
+
+            /// With defaults where nothing is written.
+            pub(super) fn filled(self) -> Flat {
+                let d = Flat::defaults();
+                Flat { $( $name: self.$name.or(d.$name), )+ }
+            }
+
+            /// Every field: name, default, meaning and range.
+            pub(super) fn describe() -> Vec<(&'static str, String, String)> {
+                let d = Flat::defaults();
+                vec![ $( (stringify!($name), shown(&d.$name), [$($doc),+].map(str::trim).join(" ")), )+ ]
+            }
+        }
+    };
+}
+
+flat! {
+    /// The mean model: constant, linear, poly, stratified, network or clp.
+    policy: PolicyName = Some(PolicyName::Clp),
+    /// The distribution around the mean: normal, lognormal or gamma.
+    family: Family = Some(Family::Normal),
+    /// Scaling of the contexts: standard, min-max or none.
+    scale: Scale = Some(Scale::Standard),
+    /// clp and loss models: the context map, one of linear, quadratic, cubic, nystrom.
+    context_map: ContextKind = Some(ContextKind::Quadratic),
+    /// clp and loss models: how many anchors, 2 to 200.
+    anchors: usize = Some(12),
+    /// clp and loss models: quantile, grid or kmeans; absent: quantile for one action column, kmeans for several.
+    anchor_placement: Anchors = None,
+    /// clp and loss models: alpha of the action kernel, > 0; absent: from the spacing of the anchors.
+    bandwidth: f64 = None,
+    /// clp: gamma of the soft minimum, > 0.
+    temperature: f64 = Some(10.0),
+    /// stratified: quantile buckets per context, 2 to 100.
+    buckets: usize = Some(4),
+    /// network: hidden units, 1 to 1000.
+    units: usize = Some(16),
+    /// nystrom: k-means centres, 1 to 1000.
+    centres: usize = Some(30),
+    /// nystrom: alpha of the context kernel, > 0; absent: from the spacing of the centres.
+    context_bandwidth: f64 = None,
+    /// learned, logging, or a number > 0.
+    std: StdKind = Some(StdKind::Named(StdName::Learned)),
+    /// std = learned: no std falls below this share of the std of the logged actions, [0, 1).
+    std_floor: f64 = Some(0.01),
+    /// ips, clipped, soft-clipped, power-mean, snips, direct, doubly-robust, doubly-robust-cdf, switch, cab or cab-dr.
+    estimator: EstimatorName = Some(EstimatorName::SoftClipped),
+    /// clipped, soft-clipped, switch, cab, cab-dr: cap of the importance weights, > 0.
+    cap: f64 = Some(15.0),
+    /// power-mean: lambda, [0, 1].
+    power_mix: f64 = Some(0.1),
+    /// power-mean: exponent s, <= 1.
+    power: f64 = Some(-1.0),
+    /// What is subtracted from costs: auto (none if all costs are <= 0, else mean), none, mean, max, or a number.
+    baseline: Baseline = Some(Baseline::Named(BaselineName::Auto)),
+    /// Weight of the standard error in the objective, >= 0.
+    variance_penalty: f64 = Some(0.0),
+    /// Weight of |beta|^2 / 2, >= 0; intercepts and stds are free.
+    ridge: f64 = Some(0.0),
+    /// Weight of the policy's entropy, >= 0.
+    entropy: f64 = Some(0.0),
+    /// Ridge of the loss model, > 0, for estimators and starts that need one.
+    model_ridge: f64 = Some(1e-3),
+    /// lbfgs, cg or newton.
+    optimiser: OptimiserName = Some(OptimiserName::Lbfgs),
+    /// Iterations of each inner minimisation, 1 to 100000.
+    max_iterations: usize = Some(200),
+    /// Proximal steps, 0 to 1000; 0 minimises directly.
+    proximal_steps: usize = Some(10),
+    /// proximal_steps > 0: weight of the distance to the last proximal point, >= 0.
+    kappa: f64 = Some(0.01),
+    /// logging or direct.
+    start: StartName = Some(StartName::Logging),
+    /// Std of the noise added to the starting coefficients, >= 0.
+    start_noise: f64 = Some(0.1),
+    /// Starting points, 1 to 1000; the best training objective is kept.
+    starts: usize = Some(5),
+    /// f64, or f32 for very large logs.
+    precision: Precision = Some(Precision::F64),
+    /// Seed of everything random.
+    seed: u64 = Some(0),
+}
+
+fn shown<T: Serialize>(v: &Option<T>) -> String {
+    match serde_json::to_value(v) {
+        Ok(serde_json::Value::Null) | Err(_) => "(automatic)".into(),
+        Ok(serde_json::Value::String(s)) => s,
+        Ok(v) => v.to_string(),
+    }
+}
+
+impl Flat {
+    /// The fields whose values decide which others have an effect.
+    pub(crate) const CHOICES: &[&str] =
+        &["policy", "family", "context_map", "std", "estimator", "proximal_steps", "start"];
+
+    /// Fields that came after settings belonged to choices: no older file lists them.
+    const YOUNGER: &[&str] = &["units"];
+
+    /// The choice that a field belongs to, if for the choices made here the field has no effect.
+    pub(crate) fn stranger(&self, field: &str) -> Option<&'static str> {
+        let (d, f) = (Flat::defaults(), self);
+        let (policy, std) = (f.policy.or(d.policy), f.std.or(d.std));
+        let estimator = f.estimator.or(d.estimator);
+        let is_clp = policy == Some(PolicyName::Clp);
+        let model = f.needs_model();
+        let basis = is_clp || model;
+        let of = |estimators: &[EstimatorName]| estimators.iter().any(|e| estimator == Some(*e));
+        use EstimatorName as E;
+        let (used, home) = match field {
+            "context_map" | "anchors" | "anchor_placement" | "bandwidth" => {
+                (basis, "policy = clp, and to estimators with a loss model")
+            }
+            "temperature" => (is_clp, "policy = clp"),
+            "units" => (policy == Some(PolicyName::Network), "policy = network"),
+            "buckets" => (policy == Some(PolicyName::Stratified), "policy = stratified"),
+            "centres" | "context_bandwidth" => {
+                (basis && f.context_map.or(d.context_map) == Some(ContextKind::Nystrom), "context_map = nystrom")
+            }
+            "std_floor" => (std == Some(StdKind::Named(StdName::Learned)), "std = learned"),
+            "cap" => (
+                of(&[E::Clipped, E::SoftClipped, E::Switch, E::Cab, E::CabDr]),
+                "estimator = clipped, soft-clipped, switch, cab or cab-dr",
+            ),
+            "power_mix" | "power" => (of(&[E::PowerMean]), "estimator = power-mean"),
+            "baseline" => (!of(&[E::Snips]), "estimators other than snips, which no shift of the costs changes"),
+            "model_ridge" => (
+                model,
+                "estimator = direct, doubly-robust, doubly-robust-cdf, switch, cab or cab-dr, and to start = direct",
+            ),
+            "kappa" => (f.proximal_steps.or(d.proximal_steps) != Some(0), "proximal_steps > 0"),
+            "ridge" => (policy != Some(PolicyName::Constant), "policies with coefficients: all but constant"),
+            "scale" => (
+                model || !matches!(policy, Some(PolicyName::Constant | PolicyName::Stratified)),
+                "policy = linear, poly, network or clp, and to estimators with a loss model",
+            ),
+            _ => (true, ""),
+        };
+        (!used).then_some(home)
+    }
+
+    fn needs_model(&self) -> bool {
+        let d = Flat::defaults();
+        let estimator = self.estimator.or(d.estimator).map(|e| choice(e, 1.0, (0.0, 1.0)));
+        estimator.is_some_and(|e| e.estimator().needs_model()) || self.start == Some(StartName::Direct)
+    }
+
+    /// The fields that are written here and have no effect.
+    pub(crate) fn strangers(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let written = Self::FIELDS.iter().filter(|f| self.has(f));
+        written.filter_map(|f| self.stranger(f).map(|home| (*f, home)))
+    }
+
+    /// Without the fields that have no effect.
+    pub(super) fn effective(mut self) -> Flat {
+        let strangers: Vec<&str> = self.strangers().map(|(f, _)| f).collect();
+        strangers.iter().for_each(|f| self.clear(f));
+        self
+    }
+
+    /// Refuses what has no effect.
+    pub(super) fn strict(self) -> Result<Flat> {
+        let defaults = Flat::defaults();
+        // only files written before settings belonged to choices list every field that has a default
+        let old = Self::FIELDS.iter().all(|f| self.has(f) || !defaults.has(f) || Self::YOUNGER.contains(f));
+        let stranger = self.strangers().find(|(f, _)| !(old && self.agrees(&defaults, f)));
+        match stranger {
+            Some((field, home)) => Err(idle(field, home)),
+            None => Ok(self.effective()),
+        }
+    }
+}
+
+/// The refusal of a field that has no effect.
+pub(crate) fn idle(field: &str, home: &str) -> Error {
+    Error::recipe(field, "it has no effect with the choices made").hint(format!("{field} belongs to {home}"))
+}
+
+/// An estimator with its settings.
+pub(super) fn choice(name: EstimatorName, cap: f64, (mix, power): (f64, f64)) -> EstimatorChoice {
+    match name {
+        EstimatorName::Ips => EstimatorChoice::Ips,
+        EstimatorName::Clipped => EstimatorChoice::Clipped { cap },
+        EstimatorName::SoftClipped => EstimatorChoice::SoftClipped { cap },
+        EstimatorName::PowerMean => EstimatorChoice::PowerMean { mix, power },
+        EstimatorName::Snips => EstimatorChoice::Snips,
+        EstimatorName::Direct => EstimatorChoice::Direct,
+        EstimatorName::DoublyRobust => EstimatorChoice::DoublyRobust,
+        EstimatorName::DoublyRobustCdf => EstimatorChoice::DoublyRobustCdf,
+        EstimatorName::Switch => EstimatorChoice::Switch { cap },
+        EstimatorName::Cab => EstimatorChoice::Cab { cap },
+        EstimatorName::CabDr => EstimatorChoice::CabDr { cap },
+    }
+}
