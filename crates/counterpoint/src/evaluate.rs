@@ -1,10 +1,10 @@
 //! What a given policy would have cost, by several estimators side by side.
 
 use crate::data::{Outcome, Summaries};
-use crate::error::Result;
-use crate::estimate::{Estimator, Form, LossModel, Normalise, Weight};
-use crate::folds::{Precision, Question, Risk, RiskSpec, Threads};
-use crate::policy::Policy;
+use crate::error::{Error, Result};
+use crate::estimate::{Estimator, Form, LossModel, Normalise, Sums, Weight};
+use crate::folds::{self, Precision, Question, Risk, RiskSpec, TargetSums, Threads};
+use crate::policy::{Policy, TargetPolicy};
 use crate::source::Source;
 use serde::Serialize;
 
@@ -34,6 +34,8 @@ pub struct Estimate {
     pub logged: f64,
     /// Its standard error.
     pub logged_std_error: f64,
+    /// Actions drawn per row for the expectation of the loss model; 0 where it is exact or not asked for.
+    pub draws: usize,
 }
 
 impl Estimate {
@@ -52,6 +54,7 @@ impl Estimate {
             rows: weights.2,
             logged: direction.to_user(logged.0),
             logged_std_error: logged.1,
+            draws: 0,
         }
     }
 
@@ -102,7 +105,7 @@ pub fn every_estimator(cap: f64) -> Vec<(&'static str, Estimator)> {
 /// ```
 ///
 /// [`Evaluator`] brings the loss model and the logging policy that some estimators need.
-pub fn evaluate(log: &dyn Source, policy: &Policy, estimator: &Estimator) -> Result<Estimate> {
+pub fn evaluate(log: &dyn Source, policy: &dyn TargetPolicy, estimator: &Estimator) -> Result<Estimate> {
     Evaluator::new(*estimator).evaluate(log, policy)
 }
 
@@ -150,8 +153,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Estimates the value of a policy from these rows.
-    pub fn evaluate(&self, log: &dyn Source, policy: &Policy) -> Result<Estimate> {
-        policy.check()?;
+    pub fn evaluate(&self, log: &dyn Source, policy: &dyn TargetPolicy) -> Result<Estimate> {
         let estimator = self.estimator;
         let question = Question {
             model: self.aids.model.cloned(),
@@ -161,19 +163,48 @@ impl<'a> Evaluator<'a> {
         // a self-normalised estimate moves with a shift of the costs: centring them keeps digits
         let costs = log.get(Summaries)?.cost;
         let shift = if estimator.normalise == Normalise::ByWeights { costs.mean() } else { 0.0 };
-        let spec = RiskSpec { policy: policy.clone(), question, baseline: shift, precision: Precision::F64 };
-        let rows = log.prepare(&spec)?;
-        let risk = Risk::from_spec(&spec)?.values_only();
-        let mut slots = Vec::new();
-        rows.evaluate(&risk, &policy.theta, Threads::All, &mut slots)?;
-        let sums = slots[0].sums;
-        let cost = sums.risk(estimator.normalise) + shift;
-        if !cost.is_finite() {
-            return Err(risk.blame(&slots[0]));
-        }
+        let (sums, draws) = match policy.parametric() {
+            Some(policy) => (parametric_sums(log, policy, question, shift)?, 0),
+            None => target_sums(log, policy, question, shift)?,
+        };
         let weights = (sums.effective(), sums.mean_weight(), sums.n);
         let logged = (costs.mean(), costs.std() / sums.n.sqrt());
-        let cost = (cost, sums.std_error(estimator.normalise));
-        Ok(Estimate::from_cost(log.schema().direction, cost, weights, logged))
+        let cost = (sums.risk(estimator.normalise) + shift, sums.std_error(estimator.normalise));
+        Ok(Estimate { draws, ..Estimate::from_cost(log.schema().direction, cost, weights, logged) })
+    }
+}
+
+/// The sums of a parametric policy, by the kernel that learning uses.
+fn parametric_sums(log: &dyn Source, policy: &Policy, question: Question, shift: f64) -> Result<Sums> {
+    policy.check()?;
+    let spec = RiskSpec { policy: policy.clone(), question, baseline: shift, precision: Precision::F64 };
+    let rows = log.prepare(&spec)?;
+    let risk = Risk::from_spec(&spec)?.values_only();
+    let mut slots = Vec::new();
+    rows.evaluate(&risk, &policy.theta, Threads::All, &mut slots)?;
+    let sums = slots[0].sums;
+    if sums.risk(spec.question.estimator.normalise).is_finite() { Ok(sums) } else { Err(risk.blame(&slots[0])) }
+}
+
+/// The sums of any other policy: on the spot where the rows are here, as a question where the policy has a file.
+fn target_sums(log: &dyn Source, policy: &dyn TargetPolicy, question: Question, shift: f64) -> Result<(Sums, usize)> {
+    let (d, q) = (log.schema().contexts.len(), log.schema().actions.len());
+    policy.check_against(log.schema())?;
+    question.check_for(d, q)?;
+    let normalise = question.estimator.normalise;
+    let answer = match (log.log(), policy.saved()) {
+        (Some(rows), _) => folds::target_sums(log.engine(), rows, policy, &question, shift),
+        (None, Some(policy)) => log.get(TargetSums { policy, question, shift })?,
+        (None, None) => {
+            return Err(Error::policy("it has no file, so it cannot be asked where the rows are")
+                .hint("evaluate it on a log of this process"));
+        }
+    };
+    let sums = answer.checked(policy)?;
+    match sums.risk(normalise).is_finite() {
+        true => Ok((sums, answer.draws)),
+        false => Err(Error::numeric("estimate", "not finite").hint(
+            "every weight is zero or one overflows: the policy has no overlap with the log, or propensities are wrong",
+        )),
     }
 }

@@ -180,8 +180,8 @@ fn order_and_sharding_of_rows_change_nothing_but_rounding() {
     let rest = engine.ask(&fold, &shards[1..]);
     counterpoint::engine::Fold::merge(&fold, &rest, &mut merged);
     for b in 0..200 {
-        for (x, y) in whole.replicate(b).0.iter().zip(merged.replicate(b).0) {
-            close(*x, y, 1e-9);
+        for (x, y) in whole.replicate(b).sums().iter().zip(merged.replicate(b).sums()) {
+            close(*x, *y, 1e-9);
         }
     }
     // and the same shards in the same order are the same bits

@@ -39,8 +39,8 @@ fn put(dir: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 fn learned(log: &Log) -> Policy {
-    let recipe = Recipe { starts: 1, proximal_steps: 1, anchors: 3, max_iterations: 5, ..Recipe::default() };
-    learn(log, &recipe).unwrap().policy
+    let recipe = Recipe { starts: 1, max_iterations: 5, ..Recipe::default() };
+    learn(log, &recipe.with_proximal_steps(1).with_anchors(3)).unwrap().policy
 }
 
 fn by(policy: &Policy) -> ReadOptions {

@@ -51,7 +51,7 @@ fn intervals_of_consistent_estimators_hold_the_truth() {
     let error = |name: &str| estimates.iter().find(|e| e.0 == name).unwrap().1.std_error;
     assert!(error("doubly-robust") < error("ips") && error("self-normalised-dr") < error("snips"));
     // the mean action alone: E (0.6 - x)^2 = 1.36
-    assert!((mean_action_value(&test, &policy, &model).unwrap() - 1.36).abs() < 0.25);
+    assert!((mean_action_value(&test, &policy, &model).unwrap().unwrap() - 1.36).abs() < 0.25);
 }
 
 #[test]

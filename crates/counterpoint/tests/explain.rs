@@ -9,7 +9,9 @@ use counterpoint::certify::{Certificate, Terms, certify};
 use counterpoint::data::{Outcome, Parts};
 use counterpoint::explain::*;
 use counterpoint::features::Scaler;
+use counterpoint::policy::TargetPolicy;
 use counterpoint::{Engine, Family, Log, Policy, SplitRule, describe};
+use rand::{Rng, RngExt};
 use support::u;
 
 const ROWS: usize = 4000;
@@ -175,4 +177,48 @@ fn a_log_is_described_on_the_users_scale() {
     assert!(r.propensities.integral.holds(1.0) && r.propensities.plausible && r.actions[0].policy.is_none());
     let text = serde_json::to_string(&r).unwrap();
     assert_eq!(serde_json::from_str::<LogReport>(&text).unwrap(), r);
+}
+
+/// Even on (0.5, 3.5), known by its two methods and nothing else.
+struct Even;
+
+impl TargetPolicy for Even {
+    fn log_density(&self, _: &[f64], a: &[f64]) -> f64 {
+        if (0.5..3.5).contains(&a[0]) { -(3.0f64.ln()) } else { f64::NEG_INFINITY }
+    }
+
+    fn sample(&self, _: &[f64], rng: &mut dyn Rng) -> Vec<f64> {
+        vec![0.5 + 3.0 * rng.random::<f64>()]
+    }
+}
+
+#[test]
+fn a_policy_of_two_methods_shows_what_it_can() {
+    let log = log(Outcome::Reward);
+    let parts = log.split(SplitRule::default()).unwrap();
+    let engine = Engine::single();
+    let terms = Terms { bootstrap: 200, ..Terms::default() };
+    let certificate = certify(&Even, &parts.valid, &parts.test, &terms).unwrap();
+    let r = explain_policy(&Evidence {
+        engine: &engine,
+        log: &log,
+        parts: &parts,
+        policy: &Even,
+        certificate: &certificate,
+        recipe: None,
+        selected: None,
+        name: "a log".into(),
+        split: "by a hash".into(),
+        seed: 3,
+    })
+    .unwrap();
+    // no mean: no partial dependence and no curves; the rest is there
+    assert!(r.contexts.is_empty() && r.predictions.is_none());
+    assert!(r.lift.is_some() && r.verdict.is_some() && r.weights.len() == 2);
+    // weights are 4/3 or 0: three quarters of the rows have the one
+    let h = r.weights[0].histogram.as_ref().unwrap();
+    assert!((h.below / h.total() - 0.25).abs() < 0.07, "{}", h.below / h.total());
+    let drawn = r.actions[0].policy.as_ref().unwrap();
+    assert_eq!(drawn.total(), parts.valid.rows() as f64);
+    assert!(drawn.bins().all(|(low, high, mass)| mass == 0.0 || (high > 0.5 && low < 3.5)));
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 use counterpoint::data::{Estimated, LogBuilder};
+use counterpoint::policy::Support;
 use counterpoint::{Engine, Estimator, Family, Log, Policy, Terms, certify, describe, evaluate, propensity};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -25,9 +26,9 @@ fn draw(n: usize, seed: u64, family: Family, m: fn(f64, f64) -> f64, s: fn(f64, 
         let e: f64 = StandardNormal.sample(&mut rng);
         let t = m(u, v) + s(u, v) * e;
         let density = -0.5 * e * e - s(u, v).ln() - counterpoint::policy::HALF_LN_2PI;
-        let (a, log_p) = match family {
-            Family::Normal => (t, density),
-            Family::LogNormal => (t.exp(), density - t),
+        let (a, log_p) = match family.support() {
+            Support::Real => (t, density),
+            Support::Positive => (t.exp(), density - t),
         };
         out.x[0].push(u);
         out.x[1].push(v);
@@ -43,7 +44,7 @@ fn noise(rng: &mut impl Rng) -> f64 {
 }
 
 impl Drawn {
-    fn columns(&self) -> LogBuilder {
+    fn columns(&self) -> LogBuilder<'static> {
         let [u, v] = self.x.clone();
         Log::builder().context("u", u).context("v", v).action("a", self.a.clone()).cost("y", self.y.clone())
     }

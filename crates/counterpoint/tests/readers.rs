@@ -6,7 +6,7 @@
 use arrow_array::types::Int32Type;
 use arrow_array::*;
 use arrow_schema::{DataType, Field};
-use counterpoint::data::{Column, Outcome, ReadOptions, Roles, Table, columns, read_log};
+use counterpoint::data::{Column, Outcome, ReadOptions, Role, Roles, Table, TargetColumns, columns, read_log};
 use counterpoint::{ErrorKind, Log, Result};
 use proptest::prelude::*;
 use std::io::Write;
@@ -19,8 +19,7 @@ fn roles(contexts: &[&str]) -> Roles {
         actions: vec!["action".into()],
         outcome: Some(("reward".into(), Outcome::Reward)),
         propensity: "propensity".into(),
-        weight: None,
-        split: None,
+        ..Roles::default()
     }
 }
 
@@ -427,4 +426,66 @@ fn a_file_may_hold_its_columns_in_another_order() {
         let log = read_log(&[dir.path(ending)], &roles(&["x"]), &ReadOptions::default()).unwrap();
         assert!(log == table(0, 20).into_log(&roles(&["x"])).unwrap(), "{ending}");
     }
+}
+
+/// The same rows in a file, in record batches and in slices: the same log.
+#[test]
+fn batches_and_slices_are_read_like_files() {
+    let dir = Dir::new();
+    let (whole, roles) = (table(0, 3000), roles(&["x", "city, or town"]));
+    let from_file = read_log(&[dir.table("log.parquet", &whole)], &roles, &ReadOptions::default()).unwrap();
+    let batch = |from: usize, to: usize| {
+        let columns = table(from, to).columns.into_iter().map(|(name, column)| {
+            let array: ArrayRef = match column {
+                Column::Numbers(v) => Arc::new(Float64Array::from(v)),
+                Column::Words(v) => Arc::new(StringArray::from(v)),
+                Column::Integers(_) => unreachable!("there are none"),
+            };
+            (name, array)
+        });
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    let batches = [batch(0, 1000), batch(1000, 1001), batch(1001, 3000)];
+    assert_eq!(Log::from_batches(&batches, &roles, &ReadOptions::default()).unwrap(), from_file);
+    // and with the same checks
+    let missing = Roles { weight: Some("count".into()), ..roles.clone() };
+    let refused = Log::from_batches(&batches, &missing, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(refused.contains("\"count\"") && refused.contains("\"reward\""), "{refused}");
+    let used = Roles { propensity: "reward".into(), ..roles.clone() };
+    assert!(Log::from_batches(&batches, &used, &ReadOptions::default()).unwrap_err().to_string().contains("twice"));
+    let bad = Roles { outcome: Some(("propensity".into(), Outcome::Reward)), propensity: "reward".into(), ..roles };
+    let refused = Log::from_batches(&batches, &bad, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(refused.starts_with("row 1, column \"reward\"") && refused.contains("density"), "{refused}");
+    assert!(Log::from_batches([], &bad, &ReadOptions::default()).unwrap_err().to_string().contains("no rows"));
+    // slices stay the caller's
+    let numbers = |name: &str| whole.numbers(name).unwrap();
+    let (x, a, y, p) = (numbers("x"), numbers("action"), numbers("reward"), numbers("propensity"));
+    let owned = Log::builder().context("x", x.clone()).action("action", a.clone()).reward("reward", y.clone());
+    let owned = owned.propensity("propensity", p.clone()).build().unwrap();
+    let sliced = Log::builder().slice(Role::Context("x"), &x).slice(Role::Action("action"), &a);
+    let sliced = sliced.slice(Role::Reward("reward"), &y).slice(Role::Propensity("propensity"), &p).build().unwrap();
+    assert_eq!(sliced, owned);
+}
+
+/// Columns of a policy to be evaluated go where rows go: through files, parts and scratch files.
+#[test]
+fn target_columns_are_read_and_stay_with_their_rows() {
+    let dir = Dir::new();
+    let mut whole = table(0, 3000);
+    whole.columns.push(("mine".into(), Column::Numbers((0..3000).map(|i| f64::from(i % 7)).collect())));
+    let path = dir.table("log.parquet", &whole);
+    let density = Roles { target: Some(TargetColumns::Density("mine".into())), ..roles(&["x", "city, or town"]) };
+    let log = read_log(&[&path], &density, &ReadOptions::default()).unwrap();
+    let spilled =
+        ReadOptions { scratch: Some(counterpoint::data::Scratch::new(dir.0.path())), ..ReadOptions::default() };
+    assert_eq!(read_log(&[&path], &density, &spilled).unwrap().blocks(), log.blocks());
+    assert_eq!(whole.clone().into_log(&density).unwrap().blocks(), log.blocks());
+    for b in log.split(counterpoint::SplitRule::default()).unwrap().test.blocks() {
+        for i in 0..b.rows() {
+            assert_eq!(b.target[0][i], ((b.ids[i] % 7) as f64).ln());
+        }
+    }
+    let actions = Roles { target: Some(TargetColumns::Actions(vec!["mine".into()])), ..density };
+    let log = read_log(&[&path], &actions, &ReadOptions::default()).unwrap();
+    assert!(log.blocks().iter().all(|b| (0..b.rows()).all(|i| b.target[0][i] == (b.ids[i] % 7) as f64)));
 }

@@ -127,6 +127,36 @@ fn policies_and_estimators_meet_only_in_folds() {
 }
 
 #[test]
+fn vectors_know_no_statistics() {
+    none(trespasses("vector", |_| false));
+}
+
+/// Members are asked for facts: a comparison stays silent when a member is added.
+#[test]
+fn nobody_compares_families_or_mean_models() {
+    let lines = shipped();
+    let home = |l: &Line| l.file.starts_with("policy/family") || l.file.starts_with("policy/mean");
+    let member = |code: &str| {
+        code.contains("Family::") || ["Linear", "Clp", "Network"].iter().any(|m| code.contains(&format!("Mean::{m}(")))
+    };
+    let named = |l: &Line| member(&l.code);
+    // what stands before an arrow is a pattern; what stands behind it is not
+    let asks = |code: &str| {
+        let compares =
+            ["== Family::", "!= Family::", "matches!(", "if let ", "else {"].iter().any(|w| code.contains(w));
+        member(code) && compares || code.split_once("=>").is_some_and(|(pattern, _)| member(pattern))
+    };
+    assert!(lines.iter().any(|l| named(l) && l.room() == "policy"), "this test no longer recognises a member");
+    none(
+        lines
+            .iter()
+            .filter(|l| !home(l) && asks(&l.code))
+            .map(|l| format!("src/{}:{}: ask for a fact: {}", l.file.display(), l.number, l.code.trim()))
+            .collect(),
+    );
+}
+
+#[test]
 fn the_optimiser_knows_no_data() {
     none(trespasses("optim", |other| other == "error"));
 }

@@ -7,10 +7,12 @@ mod support;
 use counterpoint::certify::{Terms, certify};
 use counterpoint::data::{BareLog, Hashes, Outcome, Quantiles, Sample, Summaries};
 use counterpoint::engine::{Fold, Forest};
+use counterpoint::features::ContextMap;
 use counterpoint::folds::{
-    Bernstein, Bootstrap, Gram, LossOptions, MeanAction, OutcomeFacts, PropensityMass, Shape, Totals, WeightAsk,
+    Bernstein, Bootstrap, Gram, LossOptions, MeanAction, OutcomeFacts, PropensityMass, Question, Shape, TargetSums,
+    Totals, WeightAsk,
 };
-use counterpoint::policy::SavedPolicy;
+use counterpoint::policy::{Columns, Kernel, Noise, Rule, RulePolicy, SavedPolicy};
 use counterpoint::source::{Answer, Ask, LocalShard, PolicyWeights, Shard, Shards};
 use counterpoint::{
     Engine, Estimator, Evaluator, Gate, Grid, Log, Memory, Policy, Recipe, Result, Source, SplitRule, describe,
@@ -69,13 +71,19 @@ fn shards(log: &Log, count: usize) -> Shards {
 }
 
 fn recipes() -> Vec<(&'static str, Recipe)> {
-    let small = "starts = 2\nproximal_steps = 2\nmax_iterations = 25\nanchors = 4\nseed = 5\n";
+    let small = "starts = 2\nproximal_steps = 2\nmax_iterations = 25\nseed = 5\n";
     let of = |text: &str| Recipe::from_toml(&format!("{small}{text}")).unwrap();
     vec![
-        ("clp, soft-clipped", of("policy = \"clp\"\nestimator = \"soft-clipped\"")),
-        ("clp, doubly robust", of("policy = \"clp\"\nestimator = \"doubly-robust\"\ncontext_map = \"linear\"")),
+        ("clp, soft-clipped", of("policy = \"clp\"\nanchors = 4\nestimator = \"soft-clipped\"")),
+        (
+            "clp, doubly robust",
+            of("policy = \"clp\"\nanchors = 4\nestimator = \"doubly-robust\"\ncontext_map = \"linear\""),
+        ),
         ("linear, soft-clipped", of("policy = \"linear\"\nestimator = \"soft-clipped\"\nvariance_penalty = 0.5")),
-        ("linear, doubly robust", of("policy = \"linear\"\nestimator = \"doubly-robust\"\ncontext_map = \"nystrom\"")),
+        (
+            "linear, doubly robust",
+            of("policy = \"linear\"\nanchors = 4\nestimator = \"doubly-robust\"\ncontext_map = \"nystrom\""),
+        ),
     ]
 }
 
@@ -148,7 +156,7 @@ fn any_cut_of_a_log_gives_the_same_propensities() {
         // the densities stayed with the shards: what they give is what the log in one piece gives
         assert_eq!(value(&cut), value(&whole));
         assert_eq!(value(&cut.split(rule).test), value(&whole.split(rule).unwrap().test));
-        let all = Sample { limit: u64::MAX };
+        let all = Sample { limit: u64::MAX, contexts: false };
         let log_p = (&cut as &dyn Source).get(all).unwrap().log_p;
         assert!(
             log_p.iter().zip(whole.blocks().iter().flat_map(|b| &b.log_p)).all(|(a, b)| a.to_bits() == b.to_bits())
@@ -220,10 +228,22 @@ fn every_question_merges_alike_at_any_cut() {
         Ask::Sample(Sample::of(7500, 600)),
         Ask::Hashes(Hashes { keep: 50 }),
         Ask::Gram(Gram::new(options).unwrap()),
-        Ask::MeanAction(MeanAction { policy: policy.clone(), model }),
+        Ask::MeanAction(MeanAction { policy: policy.clone().into(), model: model.clone() }),
         Ask::Outcome(OutcomeFacts),
         Ask::Mass(PropensityMass { central: vec![(0.5, 3.0)] }),
     ];
+    // a policy that is not parametric: doubly robust, with draws where the noise has no closed form
+    let mut rule = RulePolicy {
+        columns: Columns::named(&["x0", "x1"], &["a0"]),
+        scaler: model.scaler.clone(),
+        rule: Rule::Linear { map: ContextMap::Linear, w: vec![0.3, -0.2, 1.5], range: None },
+        noise: Some(Noise { kernel: Kernel::Epanechnikov, width: 0.8, range: Some([0.1, 5.0]) }),
+    };
+    for estimator in [Estimator::SNIPS, Estimator::DR] {
+        let question = Question::new(estimator).with_model(model.clone());
+        asks.push(Ask::Target(TargetSums { policy: rule.clone().into(), question, shift: 0.1 }));
+        rule = rule.with_std(0.4);
+    }
     let saved = SavedPolicy::from(policy);
     asks.extend(weights.map(|ask| Ask::Weights(PolicyWeights { policy: saved.clone(), range: vec![[0.1, 5.0]], ask })));
     let blocks = log.blocks();

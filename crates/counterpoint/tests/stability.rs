@@ -7,9 +7,9 @@ mod support;
 
 use counterpoint::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::folds::{Design, LossOptions, Precision, Question, Risk, fit_loss_model};
-use counterpoint::policy::{Link, Mean, Std};
+use counterpoint::policy::{Linear, Link, Mean, Std};
 use counterpoint::{Engine, Error, ErrorKind, Estimator, Family, Log, Normalise, Part, Policy, SplitRule, Weight};
-use support::{Columns, MEANS, STDS, ask, close, columns, every_way, logging, loss_model, policy};
+use support::{Columns, STDS, ask, close, columns, every_way, logging, loss_model, means, policy};
 
 /// The message names every one of these.
 #[track_caller]
@@ -22,7 +22,7 @@ fn says<T>(result: Result<T, Error>, kind: ErrorKind, words: &[&str]) {
     }
 }
 
-fn builder() -> counterpoint::data::LogBuilder {
+fn builder() -> counterpoint::data::LogBuilder<'static> {
     Log::builder()
         .context("age", vec![1.0, 2.0, 3.0])
         .action("dose", vec![0.5, 1.0, 2.0])
@@ -162,7 +162,7 @@ fn a_policy_file_whose_parts_do_not_fit_is_refused() {
     clp.actions.whiten.pop();
     says(read(&p), ErrorKind::Policy, &["anchors do not fit 1 action columns"]);
     let mut p = policy("strata", Family::Normal, Some(0.0), &log);
-    let Mean::Linear { map: ContextMap::Strata { edges }, .. } = &mut p.mean else { unreachable!() };
+    let Mean::Linear(Linear { map: ContextMap::Strata { edges }, .. }) = &mut p.mean else { unreachable!() };
     edges.push(vec![]);
     says(read(&p), ErrorKind::Policy, &["context map does not fit 2 contexts"]);
     let negative = Policy::constant(Family::LogNormal, &[], &["a"], &[-1.0], &[1.0]);
@@ -318,8 +318,8 @@ fn weights_outside_their_range_are_refused() {
 #[test]
 fn extreme_parameters_never_make_a_policy_of_numbers_that_are_not() {
     let log = columns(70, 2, 1, 1).log();
-    for mean in MEANS {
-        for family in [Family::Normal, Family::LogNormal] {
+    for mean in &means() {
+        for &family in Family::ALL {
             for (_, std) in STDS {
                 for size in [1e2, 1e5, 1e8] {
                     let mut p = policy(mean, family, std, &log);
@@ -422,7 +422,7 @@ fn a_non_positive_mean_of_a_log_normal_policy_is_never_a_number() {
     // only a link that is the identity can do this; `softplus` is what recipes use
     let log = columns(70, 2, 1, 1).log();
     let mut p = policy("linear", Family::LogNormal, Some(0.0), &log);
-    let Mean::Linear { link, .. } = &mut p.mean else { unreachable!() };
+    let Mean::Linear(Linear { link, .. }) = &mut p.mean else { unreachable!() };
     *link = Link::Identity;
     p.theta = vec![0.0, 0.0, -1.0, -0.5];
     for a in every_way(&log, &p, &Question::new(Estimator::soft_clipped(10.0))) {

@@ -10,7 +10,7 @@ mod support;
 use counterpoint::estimate::LossModel;
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{LossOptions, Question, fit_loss_model};
-use counterpoint::policy::{Link, Mean, Std};
+use counterpoint::policy::{Linear, Link, Mean, Std};
 use counterpoint::{Engine, Estimator, Family, Normalise, Policy};
 use support::{Columns, ask, normal, u};
 
@@ -26,7 +26,7 @@ fn gaussian(b0: f64, b1: f64, std: f64) -> Policy {
         actions: vec!["a0".into()],
         scaler: Scaler::identity(1),
         family: Family::Normal,
-        mean: Mean::Linear { map: ContextMap::Linear, link: Link::Identity },
+        mean: Mean::Linear(Linear { map: ContextMap::Linear, link: Link::Identity }),
         std: Std::Learned { floor: vec![0.0] },
         theta: vec![b1, b0, std.ln()],
     }

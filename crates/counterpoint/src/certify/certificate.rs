@@ -73,6 +73,7 @@ pub struct Certificate {
 
 impl Certificate {
     /// The certificate with its values, so far costs, in this direction. Upper bounds of costs become lower bounds of rewards.
+    #[allow(clippy::wrong_self_convention)] // a certificate is turned, not borrowed
     pub(super) fn to_user(self, direction: Outcome) -> Self {
         let mut turned = self;
         if direction != turned.direction {

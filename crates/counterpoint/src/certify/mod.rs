@@ -38,7 +38,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::LossModel;
 use crate::folds::{Here, MeanAction, Moments, Scored, Weighed};
-use crate::policy::{Policy, TargetPolicy};
+use crate::policy::TargetPolicy;
 use crate::source::Source;
 use diagnose::Part;
 
@@ -96,11 +96,13 @@ pub fn certify_scored(
 /// The value of a policy's mean action by a loss model, in the direction of the log's outcome; the weight of no row is asked.
 ///
 /// Weights say what a stochastic policy would have cost; of its mean action alone, which no density covers, they say
-/// nothing. A model does, as far as it is right: the figure carries no interval.
-pub fn mean_action_value(log: &dyn Source, policy: &Policy, model: &LossModel) -> Result<f64> {
-    policy.fits(log.schema())?;
-    let cost = log.get(MeanAction { policy: policy.clone(), model: model.clone() })?.mean();
-    Ok(log.schema().direction.to_user(cost))
+/// nothing. A model does, as far as it is right: the figure carries no interval. Nothing for a policy that has no file: its mean
+/// action is not known where the rows are.
+pub fn mean_action_value(log: &dyn Source, policy: &dyn TargetPolicy, model: &LossModel) -> Result<Option<f64>> {
+    let Some(saved) = policy.saved() else { return Ok(None) };
+    policy.check_against(log.schema())?;
+    let cost = log.get(MeanAction { policy: saved, model: model.clone() })?.mean();
+    Ok(Some(log.schema().direction.to_user(cost)))
 }
 
 /// A certificate with what joint verdicts need: the observed statistic and its replicates.

@@ -6,31 +6,59 @@ use super::log::{Log, Outcome};
 use super::propensities::BareLog;
 use super::rows::{Layout, Rows};
 use super::split::Part;
+use super::target::TargetColumns;
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 
 /// Rows checked at a time.
 const CHUNK: usize = 65_536;
 
 /// Collects columns for a [`Log`]; see [`Log::builder`].
 #[derive(Clone, Debug, Default)]
-pub struct LogBuilder {
-    contexts: Vec<(String, Cells)>,
+pub struct LogBuilder<'a> {
+    contexts: Vec<(String, Cells<'a>)>,
     inputs: Option<Vec<Input>>,
-    actions: Vec<(String, Vec<f64>)>,
-    outcome: Option<(String, Vec<f64>, Outcome)>,
-    propensity: Option<(String, Vec<f64>)>,
-    weight: Option<(String, Vec<f64>)>,
+    actions: Vec<(String, Numbers<'a>)>,
+    outcome: Option<(String, Numbers<'a>, Outcome)>,
+    propensity: Option<(String, Numbers<'a>)>,
+    weight: Option<(String, Numbers<'a>)>,
+    target: Option<(TargetColumns, Vec<Numbers<'a>>)>,
     parts: Option<Vec<Part>>,
     drop_invalid: bool,
 }
 
+/// A column of the caller's, or one that was handed over.
+type Numbers<'a> = Cow<'a, [f64]>;
+
 #[derive(Clone, Debug)]
-enum Cells {
-    Numbers(Vec<f64>),
+enum Cells<'a> {
+    Numbers(Numbers<'a>),
     Words(Vec<String>),
 }
 
-impl Cells {
+/// What a column of numbers is for, with its name; see [`LogBuilder::slice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role<'a> {
+    /// A context.
+    Context(&'a str),
+    /// An action; one for each component.
+    Action(&'a str),
+    /// The outcome, larger is better.
+    Reward(&'a str),
+    /// The outcome, smaller is better.
+    Cost(&'a str),
+    /// The logging density of the action.
+    Propensity(&'a str),
+    /// Row weights.
+    Weight(&'a str),
+    /// The density of a policy to be evaluated at the logged action.
+    TargetDensity(&'a str),
+    /// The action of a policy to be evaluated; one for each component.
+    TargetAction(&'a str),
+}
+
+impl Cells<'_> {
     fn len(&self) -> usize {
         match self {
             Cells::Numbers(v) => v.len(),
@@ -39,12 +67,51 @@ impl Cells {
     }
 }
 
-impl LogBuilder {
+impl<'a> LogBuilder<'a> {
+    /// Adds a column that stays the caller's: it is read once, into the log's own blocks, and copied nowhere else.
+    ///
+    /// ```
+    /// use counterpoint::Log;
+    /// use counterpoint::data::Role;
+    /// let (hour, bid, sales) = ([9.0, 14.0, 20.0], [1.0, 1.5, 0.7], vec![0.0, 2.0, 0.0]);
+    /// let log = Log::builder()
+    ///     .slice(Role::Context("hour"), &hour)
+    ///     .slice(Role::Action("bid"), &bid)
+    ///     .slice(Role::Reward("sales"), &sales)
+    ///     .slice(Role::Propensity("density"), &[0.4, 0.3, 0.5])
+    ///     .build()?;
+    /// assert_eq!(log.rows(), 3);
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    #[must_use]
+    pub fn slice(self, role: Role, values: &'a [f64]) -> Self {
+        self.column(role, Cow::Borrowed(values))
+    }
+
+    fn column(mut self, role: Role, values: Numbers<'a>) -> Self {
+        match role {
+            Role::Context(name) => self.contexts.push((name.into(), Cells::Numbers(values))),
+            Role::Action(name) => self.actions.push((name.into(), values)),
+            Role::Reward(name) => self.outcome = Some((name.into(), values, Outcome::Reward)),
+            Role::Cost(name) => self.outcome = Some((name.into(), values, Outcome::Cost)),
+            Role::Propensity(name) => self.propensity = Some((name.into(), values)),
+            Role::Weight(name) => self.weight = Some((name.into(), values)),
+            Role::TargetDensity(name) => self.target = Some((TargetColumns::Density(name.into()), vec![values])),
+            Role::TargetAction(name) => match &mut self.target {
+                Some((TargetColumns::Actions(names), columns)) => {
+                    names.push(name.into());
+                    columns.push(values);
+                }
+                target => *target = Some((TargetColumns::Actions(vec![name.into()]), vec![values])),
+            },
+        }
+        self
+    }
+
     /// Adds a context column.
     #[must_use]
-    pub fn context(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.contexts.push((name.into(), Cells::Numbers(values)));
-        self
+    pub fn context(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::Context(name), values.into())
     }
 
     /// Adds a context column of words: each word becomes a 0/1 column. An empty word is a missing value.
@@ -77,37 +144,46 @@ impl LogBuilder {
 
     /// Adds an action column; call it again for vector actions.
     #[must_use]
-    pub fn action(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.actions.push((name.into(), values));
-        self
+    pub fn action(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::Action(name), values.into())
     }
 
     /// Sets the outcome, larger is better.
     #[must_use]
-    pub fn reward(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.outcome = Some((name.into(), values, Outcome::Reward));
-        self
+    pub fn reward(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::Reward(name), values.into())
     }
 
     /// Sets the outcome, smaller is better.
     #[must_use]
-    pub fn cost(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.outcome = Some((name.into(), values, Outcome::Cost));
-        self
+    pub fn cost(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::Cost(name), values.into())
     }
 
     /// Sets the logging density of the action (of all its components together).
     #[must_use]
-    pub fn propensity(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.propensity = Some((name.into(), values));
-        self
+    pub fn propensity(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::Propensity(name), values.into())
     }
 
     /// Sets row weights: a row of weight 2 counts as two equal rows.
     #[must_use]
-    pub fn weight(mut self, name: &str, values: Vec<f64>) -> Self {
-        self.weight = Some((name.into(), values));
-        self
+    pub fn weight(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::Weight(name), values.into())
+    }
+
+    /// Sets the density with which a policy to be evaluated would take the logged action, at least 0; see
+    /// [`TargetDensity`](crate::policy::TargetDensity).
+    #[must_use]
+    pub fn target_density(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::TargetDensity(name), values.into())
+    }
+
+    /// Adds the action that a policy to be evaluated would take, one column for each action column; see
+    /// [`TargetAction`](crate::policy::TargetAction).
+    #[must_use]
+    pub fn target_action(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::TargetAction(name), values.into())
     }
 
     /// Says which part each row belongs to; see [`SplitRule::Column`](super::SplitRule::Column).
@@ -150,7 +226,7 @@ impl LogBuilder {
 
     fn collect(mut self) -> Result<Log> {
         let contexts = self.layout_of_contexts()?;
-        let (outcome, y, direction) = self.outcome.unwrap_or((String::new(), Vec::new(), Outcome::Cost));
+        let (outcome, y, direction) = self.outcome.unwrap_or((String::new(), Cow::Borrowed(&[]), Outcome::Cost));
         let (propensity, p) = self.propensity.unzip();
         let layout = Layout {
             contexts,
@@ -159,6 +235,7 @@ impl LogBuilder {
             direction,
             propensity: propensity.clone(),
             weight: self.weight.as_ref().map(|(n, _)| n.clone()),
+            target: self.target.as_ref().map(|(t, _)| t.clone()),
             split: self.parts.is_some().then(|| "split".into()),
         };
         let mut to = Rows::new(layout, self.drop_invalid, None)?;
@@ -166,7 +243,8 @@ impl LogBuilder {
         let numbers = self.actions.iter().chain(&self.weight).map(|(n, v)| (n.as_str(), v.len()));
         let lengths = self.contexts.iter().map(|(n, v)| (n.as_str(), v.len())).chain(numbers);
         let lengths = lengths.chain(propensity.iter().zip(&p).map(|(n, p)| (n.as_str(), p.len())));
-        for (name, len) in lengths.chain(self.parts.iter().map(|p| ("split", p.len()))) {
+        let target = self.target.iter().flat_map(|(t, v)| t.names().iter().zip(v).map(|(n, v)| (n.as_str(), v.len())));
+        for (name, len) in lengths.chain(target).chain(self.parts.iter().map(|p| ("split", p.len()))) {
             if len != rows {
                 return Err(Error::data(format!("it has {len} rows, column {outcome:?} has {rows}"))
                     .at(format!("column {name:?}")));
@@ -185,7 +263,8 @@ impl LogBuilder {
             }
             let rest =
                 self.actions.iter().map(|(_, v)| v).chain([&y]).chain(&p).chain(self.weight.as_ref().map(|(_, v)| v));
-            columns.extend(rest.map(|v| Values::Numbers(&v[part.clone()])));
+            let target = self.target.iter().flat_map(|(_, v)| v);
+            columns.extend(rest.chain(target).map(|v| Values::Numbers(&v[part.clone()])));
             columns.extend(self.parts.as_ref().map(|p| Values::Parts(&p[part.clone()])));
             to.add(&Chunk { rows: part.len(), columns, file: None, before: from, why: &|_, _| None })?;
         }

@@ -128,6 +128,8 @@ pub(super) enum Range {
     Any,
     Positive,
     NotNegative,
+    /// At least 0: a policy may never take an action that was logged.
+    Density,
 }
 
 impl Range {
@@ -136,13 +138,14 @@ impl Range {
             && match self {
                 Range::Any => true,
                 Range::Positive => v > 0.0,
-                Range::NotNegative => v >= 0.0,
+                Range::NotNegative | Range::Density => v >= 0.0,
             }
     }
 
     fn refuse(self, v: f64) -> Reason {
         Reason::new(match self {
             _ if !v.is_finite() => format!("{v} is not a number to compute with (must be finite)"),
+            Range::Density => format!("{v} is not a density (must be >= 0)"),
             Range::NotNegative => format!("{v} is not a row weight (must be >= 0)"),
             _ => format!("{v} is not a density (must be > 0)"),
         })

@@ -1,12 +1,14 @@
 //! `log.toml`: the columns of a log, said once and kept beside it.
 //!
 //! ```text
-//! context = ["hour", "city"]
+//! context = ["hour", "city"]       # or "*": all that have no other role; "x_*" takes all that match
+//! exclude = ["user_id"]            # never a context, whatever the pattern says
 //! action = "bid"                 # or a list
 //! reward = "sales"               # or cost = ..
 //! propensity = "density"          # or "fit": none was logged, estimate it
 //! categorical = ["city"]         # only where words are written as numbers
 //! weight = "count"               # optional, as are split and path
+//! target_density = "mine"        # optional, of a policy to be evaluated; or target_action = "my_bid"
 //! ```
 //!
 //! It fills in what a caller does not say; what the caller says wins. Unknown keys are refused, because a misspelt key
@@ -16,6 +18,7 @@ use super::files::read_text;
 use super::log::Outcome;
 use super::propensities::PropensityRole;
 use super::read::{Roles, find::fixed_part};
+use super::target::TargetColumns;
 use crate::error::{Error, Result};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -33,6 +36,9 @@ pub struct LogConfig {
     /// Context columns.
     #[serde(default, deserialize_with = "one_or_many")]
     pub context: Option<Vec<String>>,
+    /// Columns that a pattern among the contexts must not take.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub exclude: Option<Vec<String>>,
     /// Action columns.
     #[serde(default, deserialize_with = "one_or_many")]
     pub action: Option<Vec<String>>,
@@ -44,6 +50,11 @@ pub struct LogConfig {
     pub propensity: Option<String>,
     /// Row weights.
     pub weight: Option<String>,
+    /// The density with which a policy to be evaluated would take the logged action.
+    pub target_density: Option<String>,
+    /// The action a policy to be evaluated would take, one column for each action column.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub target_action: Option<Vec<String>>,
     /// train / valid / test.
     pub split: Option<String>,
     /// Contexts to read as categories.
@@ -64,6 +75,12 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(d: D) -> std::result::Result<Op
     }))
 }
 
+/// The columns there are, as a hint.
+fn listed(columns: &[String]) -> String {
+    let names: Vec<String> = columns.iter().map(|c| format!("{c:?}")).collect();
+    format!("the columns are: {}", names.join(", "))
+}
+
 impl LogConfig {
     /// Reads a `log.toml`; the paths in it are taken from where it stands.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
@@ -72,11 +89,14 @@ impl LogConfig {
         let mut config: LogConfig =
             toml::from_str(&read_text(path)?).map_err(|e| {
                 place(Error::data(e.to_string().trim_end().to_string()).hint(
-                    "the keys are path, context, action, reward or cost, propensity, weight, split and categorical",
+                    "the keys are path, context, exclude, action, reward or cost, propensity, weight, split, categorical, target_density and target_action",
                 ))
             })?;
         if config.reward.is_some() && config.cost.is_some() {
             return Err(place(Error::data("it gives both reward and cost; a log has one outcome")));
+        }
+        if config.target_density.is_some() && config.target_action.is_some() {
+            return Err(place(Error::data("it gives both target_density and target_action; one policy is evaluated")));
         }
         let base = path.parent().unwrap_or(Path::new(""));
         for p in config.path.iter_mut().flatten() {
@@ -97,16 +117,67 @@ impl LogConfig {
         if self.reward.is_none() && self.cost.is_none() {
             (self.reward, self.cost) = (other.reward, other.cost);
         }
+        if self.target_density.is_none() && self.target_action.is_none() {
+            (self.target_density, self.target_action) = (other.target_density, other.target_action);
+        }
         LogConfig {
             path: self.path.or(other.path),
             context: self.context.or(other.context),
+            exclude: self.exclude.or(other.exclude),
             action: self.action.or(other.action),
             propensity: self.propensity.or(other.propensity),
             weight: self.weight.or(other.weight),
+            target_density: self.target_density,
+            target_action: self.target_action,
             split: self.split.or(other.split),
             categorical: self.categorical.or(other.categorical),
             ..self
         }
+    }
+
+    /// Whether a context is a pattern such as `*` or `x_*`, or columns are excluded: then [`expand`](Self::expand) is needed.
+    pub fn has_patterns(&self) -> bool {
+        self.exclude.is_some() || self.context.iter().flatten().any(|c| c.contains(['*', '?']))
+    }
+
+    /// Replaces patterns among the contexts by the columns they match, in the order of the file. A column that has another
+    /// role, or is excluded, is never taken by a pattern; a column named outright is.
+    ///
+    /// ```
+    /// use counterpoint::data::LogConfig;
+    /// let mut config = LogConfig { context: Some(vec!["*".into()]), exclude: Some(vec!["id".into()]),
+    ///     action: Some(vec!["bid".into()]), reward: Some("sales".into()), ..LogConfig::default() };
+    /// config.expand(&["id", "hour", "bid", "city", "sales"].map(String::from))?;
+    /// assert_eq!(config.context.unwrap(), ["hour", "city"]);
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    pub fn expand(&mut self, columns: &[String]) -> Result<()> {
+        let excluded = self.exclude.take().unwrap_or_default();
+        if let Some(stray) = excluded.iter().find(|e| !columns.contains(e)) {
+            return Err(Error::data(format!("there is no column {stray:?} to exclude")).hint(listed(columns)));
+        }
+        let roles = [&self.reward, &self.cost, &self.propensity, &self.weight, &self.split];
+        let taken: Vec<&String> =
+            roles.into_iter().flatten().chain(self.action.iter().flatten()).chain(&excluded).collect();
+        let mut contexts: Vec<String> = Vec::new();
+        for name in self.context.iter().flatten() {
+            let found: Vec<&String> = match (columns.contains(name), glob::Pattern::new(name)) {
+                (false, Ok(pattern)) if name.contains(['*', '?']) => {
+                    columns.iter().filter(|c| pattern.matches(c) && !taken.contains(c)).collect()
+                }
+                _ => vec![name],
+            };
+            if found.is_empty() {
+                return Err(Error::data(format!("no column matches the context {name:?}")).hint(listed(columns)));
+            }
+            for column in found {
+                if !contexts.contains(column) {
+                    contexts.push(column.clone());
+                }
+            }
+        }
+        self.context = Some(contexts);
+        Ok(())
     }
 
     /// The roles that are not given and must be.
@@ -121,6 +192,12 @@ impl LogConfig {
         needs.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect()
     }
 
+    /// The policy to be evaluated that stands in columns, if one is named.
+    pub fn target(&self) -> Option<TargetColumns> {
+        let density = self.target_density.clone().map(TargetColumns::Density);
+        density.or_else(|| self.target_action.clone().map(TargetColumns::Actions))
+    }
+
     /// The roles as the reader takes them.
     pub fn roles(&self) -> Roles {
         let reward = self.reward.clone().map(|r| (r, Outcome::Reward));
@@ -130,6 +207,7 @@ impl LogConfig {
             outcome: reward.or_else(|| self.cost.clone().map(|c| (c, Outcome::Cost))),
             propensity: PropensityRole::written(self.propensity.as_deref().unwrap_or_default()),
             weight: self.weight.clone(),
+            target: self.target(),
             split: self.split.clone(),
         }
     }

@@ -6,6 +6,7 @@ use super::propensities::Propensities;
 use super::sample::Sample;
 use super::scratch::{Scratch, Span};
 use super::summary::{Columns, Summaries, Summary};
+use super::target::TargetColumns;
 use crate::engine::{Engine, Placed};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,9 @@ pub struct Schema {
     pub propensities: Propensities,
     /// Row weights, if there are any.
     pub weight: Option<String>,
+    /// A policy to be evaluated that stands in columns of the log, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<TargetColumns>,
 }
 
 /// A run of rows, column by column.
@@ -73,6 +77,8 @@ pub struct Block {
     pub y: Span<f64>,
     /// Row weights, 1 where the user gave none. A row of weight 2 counts as two equal rows.
     pub omega: Span<f64>,
+    /// What the log says of a policy to be evaluated: ln of its density, or its actions; see [`TargetColumns`].
+    pub target: Vec<Span<f64>>,
 }
 
 impl Block {
@@ -106,7 +112,8 @@ impl Block {
         }
     }
 
-    pub(super) fn with_room(d: usize, q: usize, rows: usize) -> Self {
+    /// An empty block with room for rows of d contexts, q actions and t target columns.
+    pub(super) fn with_room([d, q, t]: [usize; 3], rows: usize) -> Self {
         Block {
             index: 0,
             ids: Vec::with_capacity(rows).into(),
@@ -115,12 +122,14 @@ impl Block {
             log_p: Vec::with_capacity(rows).into(),
             y: Vec::with_capacity(rows).into(),
             omega: Vec::with_capacity(rows).into(),
+            target: (0..t).map(|_| Vec::with_capacity(rows).into()).collect(),
         }
     }
 
     pub(super) fn push(&mut self, from: &Block, i: usize) {
         self.ids.to_mut().push(from.ids[i]);
-        for (to, from) in self.x.iter_mut().zip(&from.x).chain(self.a.iter_mut().zip(&from.a)) {
+        let columns = self.x.iter_mut().zip(&from.x).chain(self.a.iter_mut().zip(&from.a));
+        for (to, from) in columns.chain(self.target.iter_mut().zip(&from.target)) {
             to.to_mut().push(from[i]);
         }
         self.log_p.to_mut().push(from.log_p[i]);
@@ -176,7 +185,7 @@ impl std::fmt::Display for Dropped {
 
 impl Log {
     /// Starts a log from columns in memory.
-    pub fn builder() -> LogBuilder {
+    pub fn builder<'a>() -> LogBuilder<'a> {
         LogBuilder::default()
     }
 

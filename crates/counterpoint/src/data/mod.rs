@@ -25,9 +25,13 @@ mod split;
 mod summary;
 #[cfg(feature = "readers")]
 mod table;
+mod target;
 mod view;
 
-pub use build::LogBuilder;
+/// A batch of rows in the memory layout of Apache Arrow; see [`Log::from_batches`].
+#[cfg(feature = "readers")]
+pub use arrow_array::RecordBatch;
+pub use build::{LogBuilder, Role};
 #[cfg(feature = "readers")]
 pub use config::{LOG_CONFIG, LogConfig};
 pub use files::{check_output, write_text, write_together};
@@ -48,4 +52,5 @@ pub use split::{Part, Parts, SplitRule};
 pub use summary::{Columns, Summaries, Summary};
 #[cfg(feature = "readers")]
 pub use table::{Column, Table};
+pub use target::TargetColumns;
 pub use view::View;

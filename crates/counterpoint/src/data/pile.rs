@@ -7,8 +7,8 @@ use bytemuck::Pod;
 
 /// Blocks under construction.
 pub(super) struct Pile {
-    d: usize,
-    q: usize,
+    /// How many contexts, actions and target columns.
+    widths: [usize; 3],
     /// Finished, in memory.
     blocks: Vec<Block>,
     /// The one rows are added to.
@@ -25,9 +25,10 @@ struct Spilled {
 }
 
 impl Pile {
-    pub(super) fn new(d: usize, q: usize, scratch: Option<&Scratch>) -> Result<Self> {
+    /// A pile of blocks with so many contexts, actions and target columns.
+    pub(super) fn new(widths: [usize; 3], scratch: Option<&Scratch>) -> Result<Self> {
         let spilled = scratch.map(|s| s.open().map(|file| Spilled { file, blocks: Vec::new() })).transpose()?;
-        Ok(Pile { d, q, blocks: Vec::new(), last: None, next: 0, spilled })
+        Ok(Pile { widths, blocks: Vec::new(), last: None, next: 0, spilled })
     }
 
     /// A block with room for at least one more row.
@@ -35,8 +36,8 @@ impl Pile {
         if self.last.as_ref().is_some_and(|b| b.rows() == BLOCK_ROWS) {
             self.seal()?;
         }
-        let (d, q, index) = (self.d, self.q, self.next);
-        Ok(self.last.get_or_insert_with(|| Block { index, ..Block::with_room(d, q, BLOCK_ROWS) }))
+        let (widths, index) = (self.widths, self.next);
+        Ok(self.last.get_or_insert_with(|| Block { index, ..Block::with_room(widths, BLOCK_ROWS) }))
     }
 
     /// Adds row i of another block: to a block at the same place, so that a part of a log keeps the log's blocks.
@@ -92,7 +93,7 @@ impl Pile {
         let map = file.finish()?;
         let restore = |(start, rows, index): (usize, usize, u64)| {
             let mut at = start;
-            let mut block = Block { index, ..Block::with_room(self.d, self.q, 0) };
+            let mut block = Block { index, ..Block::with_room(self.widths, 0) };
             block.ids = next(&map, &mut at, rows);
             columns(&mut block).for_each(|c| *c = next(&map, &mut at, rows));
             block
@@ -103,8 +104,8 @@ impl Pile {
 
 /// All columns of numbers, in the order of the file.
 fn columns(block: &mut Block) -> impl Iterator<Item = &mut Span<f64>> {
-    let Block { x, a, log_p, y, omega, .. } = block;
-    x.iter_mut().chain(a).chain([log_p, y, omega])
+    let Block { x, a, log_p, y, omega, target, .. } = block;
+    x.iter_mut().chain(a).chain([log_p, y, omega]).chain(target)
 }
 
 /// The next column, and the place after it.

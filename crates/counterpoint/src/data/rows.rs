@@ -11,6 +11,7 @@ use super::pile::Pile;
 use super::propensities::Propensities;
 use super::scratch::Scratch;
 use super::split::Part;
+use super::target::TargetColumns;
 use crate::error::{Error, Result};
 
 /// The columns of a log before its categories are known.
@@ -23,6 +24,7 @@ pub(super) struct Layout {
     /// None: a log whose propensities are to be estimated.
     pub(super) propensity: Option<String>,
     pub(super) weight: Option<String>,
+    pub(super) target: Option<TargetColumns>,
     pub(super) split: Option<String>,
 }
 
@@ -31,13 +33,23 @@ impl Layout {
     #[cfg(feature = "readers")]
     pub(super) fn columns(&self) -> Vec<String> {
         let contexts = self.contexts.iter().map(|c| &c.name);
-        let rest =
-            self.actions.iter().chain([&self.outcome]).chain(&self.propensity).chain(&self.weight).chain(&self.split);
-        contexts.chain(rest).cloned().collect()
+        let rest = self.actions.iter().chain([&self.outcome]).chain(&self.propensity).chain(&self.weight);
+        contexts.chain(rest).chain(self.target_names()).chain(&self.split).cloned().collect()
     }
 }
 
-/// Collects chunks whose columns are the contexts, the actions, the outcome, the propensity, then weight and split
+impl Layout {
+    fn target_names(&self) -> &[String] {
+        self.target.as_ref().map_or(&[], TargetColumns::names)
+    }
+
+    /// How many contexts, actions and target columns.
+    fn widths(&self) -> [usize; 3] {
+        [self.contexts.len(), self.actions.len(), self.target_names().len()]
+    }
+}
+
+/// Collects chunks whose columns are the contexts, the actions, the outcome, the propensity, then weight, target and split
 /// where the layout has them.
 pub(super) struct Rows {
     layout: Layout,
@@ -64,14 +76,16 @@ impl Rows {
         }
         let contexts = layout.contexts.iter().map(|c| &c.name);
         let rest = [&layout.outcome].into_iter().chain(&layout.propensity).chain(&layout.weight);
-        once_each(contexts.chain(&layout.actions).chain(rest))?;
+        once_each(contexts.chain(&layout.actions).chain(rest).chain(layout.target_names()))?;
         let free = layout.actions.iter().chain([&layout.outcome]).map(|n| (n.clone(), Range::Any));
         let propensity = layout.propensity.iter().map(|n| (n.clone(), Range::Positive));
         let weight = layout.weight.iter().map(|n| (n.clone(), Range::NotNegative));
+        let held = if matches!(layout.target, Some(TargetColumns::Density(_))) { Range::Density } else { Range::Any };
+        let target = layout.target_names().iter().map(|n| (n.clone(), held));
         let split = layout.split.iter().map(|n| (n.clone(), Range::Any));
-        let others = free.chain(propensity).chain(weight).chain(split).collect();
+        let others = free.chain(propensity).chain(weight).chain(target).chain(split).collect();
         let checker = Checker::new(layout.contexts.clone(), others, drop_invalid);
-        let pile = Pile::new(layout.contexts.len(), layout.actions.len(), scratch)?;
+        let pile = Pile::new(layout.widths(), scratch)?;
         Ok(Rows { layout, checker, pile, scratch: scratch.cloned(), parts: Vec::new(), seen: 0 })
     }
 
@@ -95,7 +109,9 @@ impl Rows {
 
     /// Appends `run` good rows from row `at` on to the last block, which has room for them.
     fn append(&mut self, chunk: &Chunk, at: usize, run: usize) -> Result<()> {
-        let (d, q) = (self.layout.contexts.len(), self.layout.actions.len());
+        let [d, q, _] = self.layout.widths();
+        let first_target =
+            d + q + 1 + [&self.layout.propensity, &self.layout.weight].iter().filter(|c| c.is_some()).count();
         let block = self.pile.open()?;
         let rows = at..at + run;
         let first = self.seen + at as u64;
@@ -114,7 +130,11 @@ impl Rows {
                         _ if c == d + q + 1 && self.layout.propensity.is_some() => {
                             block.log_p.to_mut().extend(v.iter().map(|p| p.ln()))
                         }
-                        _ => block.omega.to_mut().extend_from_slice(v),
+                        _ if c < first_target => block.omega.to_mut().extend_from_slice(v),
+                        _ => {
+                            let Some(target) = &self.layout.target else { continue };
+                            block.target[c - first_target].to_mut().extend(v.iter().map(|v| target.held(*v)));
+                        }
                     }
                 }
                 Values::Words(_) if c < d => self.checker.encode(chunk, c, rows.clone(), block.x[c].to_mut())?,
@@ -152,7 +172,8 @@ impl Rows {
         let expansion = Expansion::new(&self.checker.contexts);
         let contexts = Input::expand(&expansion.inputs);
         if expansion.ranks.iter().any(Option::is_some) {
-            let mut pile = Pile::new(contexts.len(), self.layout.actions.len(), self.scratch.as_ref())?;
+            let [_, q, t] = self.layout.widths();
+            let mut pile = Pile::new([contexts.len(), q, t], self.scratch.as_ref())?;
             for mut block in std::mem::take(&mut blocks) {
                 let n = block.rows();
                 expansion.apply(&mut block.x, n);
@@ -161,11 +182,11 @@ impl Rows {
             blocks = pile.finish()?;
         }
         let inputs = expansion.inputs;
-        let Layout { actions, outcome, direction, propensity, weight, split, .. } = self.layout;
+        let Layout { actions, outcome, direction, propensity, weight, target, split, .. } = self.layout;
         once_each(contexts.iter().chain(&actions).chain([&outcome]).chain(&propensity).chain(&weight))?;
         let propensity = propensity.unwrap_or_else(|| "(estimated)".into());
         let propensities = Propensities::Logged;
-        let schema = Schema { inputs, contexts, actions, outcome, direction, propensity, propensities, weight };
+        let schema = Schema { inputs, contexts, actions, outcome, direction, propensity, propensities, weight, target };
         let parts = split.is_some().then_some(self.parts);
         Ok(Log { schema, blocks, parts, dropped, scratch: self.scratch })
     }

@@ -24,6 +24,8 @@ const SEED: u64 = 0x7361_6d70_6c65_0001;
 pub struct Sample {
     /// Largest hash that is in the sample.
     pub limit: u64,
+    /// Whether contexts are wanted: of a wide log they are most of the bytes.
+    pub contexts: bool,
 }
 
 /// Rows in the order of the log.
@@ -31,7 +33,7 @@ pub struct Sample {
 pub struct Sampled {
     /// Row numbers.
     pub ids: Vec<u64>,
-    /// Contexts, row-major.
+    /// Contexts, row-major; empty where they were not wanted.
     pub x: Vec<f64>,
     /// Actions, row-major.
     pub a: Vec<f64>,
@@ -47,11 +49,17 @@ impl Sample {
     /// All of `rows` rows if these are at most `most`; else `most` of them or a little fewer (but for one time in 10^5).
     pub fn of(rows: u64, most: usize) -> Self {
         if rows <= most as u64 {
-            return Sample { limit: u64::MAX };
+            return Sample { limit: u64::MAX, contexts: true };
         }
         // four standard deviations of the number of rows that are hit
         let aim = (most as f64 - 4.0 * (most as f64).sqrt()).max(0.5 * most as f64);
-        Sample { limit: (aim / rows as f64 * u64::MAX as f64) as u64 }
+        Sample { limit: (aim / rows as f64 * u64::MAX as f64) as u64, contexts: true }
+    }
+
+    /// The same rows without their contexts.
+    #[must_use]
+    pub fn without_contexts(self) -> Self {
+        Sample { contexts: false, ..self }
     }
 
     /// Whether a row is in the sample.
@@ -70,7 +78,9 @@ impl Fold<Block> for Sample {
     fn add(&self, b: &Block, into: &mut Sampled) {
         for i in (0..b.rows()).filter(|i| self.holds(b.ids[*i])) {
             into.ids.push(b.ids[i]);
-            into.x.extend(b.x.iter().map(|c| c[i]));
+            if self.contexts {
+                into.x.extend(b.x.iter().map(|c| c[i]));
+            }
             into.a.extend(b.a.iter().map(|c| c[i]));
             into.log_p.push(b.log_p[i]);
             into.y.push(b.y[i]);

@@ -142,7 +142,8 @@ impl Log {
 
     /// For rows of this log.
     pub(super) fn pile(&self) -> Result<Pile> {
-        Pile::new(self.d(), self.q(), self.scratch())
+        let target = self.schema.target.as_ref().map_or(0, |t| t.names().len());
+        Pile::new([self.d(), self.q(), target], self.scratch())
     }
 
     /// The part of a row by a rule: from its number and from its position in this log.

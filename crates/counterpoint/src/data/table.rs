@@ -9,6 +9,7 @@ use super::log::{Log, Outcome};
 use super::read::find::Kind;
 use super::read::{ReadOptions, Roles};
 use super::split::Part;
+use super::target::TargetColumns;
 use crate::error::{Error, Result, nearest};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
@@ -126,6 +127,12 @@ impl Table {
         }
         if let Some(name) = &roles.weight {
             builder = builder.weight(name, self.numbers(name)?);
+        }
+        for name in roles.target.iter().flat_map(|t| t.names()) {
+            builder = match &roles.target {
+                Some(TargetColumns::Density(_)) => builder.target_density(name, self.numbers(name)?),
+                _ => builder.target_action(name, self.numbers(name)?),
+            };
         }
         if let Some(name) = &roles.split {
             let words = self.words(name)?;

@@ -18,12 +18,14 @@ macro_rules! questions {
         $block:ty { $($(#[$doc:meta])* $name:ident($question:ty)),* $(,)? }
     ) => {
         $(#[$ask_doc])*
+        #[allow(clippy::large_enum_variant)] // a few are made per pass, not one per row
         #[derive(Clone, Debug, ::serde::Serialize, ::serde::Deserialize)]
         pub enum $ask {
             $($(#[$doc])* $name($question),)*
         }
 
         $(#[$answer_doc])*
+        #[allow(clippy::large_enum_variant)]
         #[derive(Clone, Debug, ::serde::Serialize, ::serde::Deserialize)]
         pub enum $answer {
             $($(#[$doc])* $name(<$question as $crate::engine::Fold<$block>>::Partial),)*

@@ -6,6 +6,7 @@
 //! format; [`TargetPolicy`] is what evaluation, certificates and acting ask of a policy, and what your own implements.
 
 mod buckets;
+mod column;
 mod columns;
 mod family;
 mod file;
@@ -19,9 +20,12 @@ mod std;
 mod target;
 
 pub use buckets::Buckets;
+pub use column::{TargetAction, TargetDensity};
 pub use columns::Columns;
-pub use family::{Family, HALF_LN_2PI};
-pub use mean::{Clp, Link, Mean};
+pub(crate) use family::{Column, Member, Spread, Visit, bell};
+pub use family::{Family, HALF_LN_2PI, Support};
+pub(crate) use mean::{At, Coefficients, Features, Model, Room, Size, Slots, StripModel, VisitMean};
+pub use mean::{Clp, Linear, Link, Mean, Network, Parts};
 pub use noise::{Kernel, Noise};
 pub use origin::Origin;
 pub use rule::{Rule, RulePolicy};
@@ -29,7 +33,7 @@ pub(crate) use rule::{columns, polynomial};
 pub use saved::SavedPolicy;
 pub use softmax::{BucketSoftmax, SoftmaxPolicy, logits, softmax};
 pub use std::Std;
-pub use target::{Law, TargetPolicy};
+pub use target::{Law, Ready, TargetPolicy};
 
 pub(crate) use columns::all_finite;
 
@@ -107,14 +111,13 @@ impl TryFrom<Unchecked> for Policy {
 impl Policy {
     /// A policy that ignores the context.
     pub fn constant(family: Family, contexts: &[&str], actions: &[&str], mean: &[f64], std: &[f64]) -> Result<Self> {
-        let link = if family == Family::LogNormal { Link::Softplus } else { Link::Identity };
+        let link = family.support().link();
         if mean.len() != actions.len() || std.len() != actions.len() {
             let (m, s) = (mean.len(), std.len());
             return Err(Error::policy(format!("{} action columns with {m} means and {s} stds", actions.len())));
         }
-        if let (Family::LogNormal, Some(m)) = (family, mean.iter().find(|m| **m <= 0.0)) {
-            return Err(Error::policy(format!("a mean of {m} is not positive, as the log-normal family needs"))
-                .hint("use family = \"normal\""));
+        if let Some(m) = mean.iter().find(|m| !family.support().holds(**m)) {
+            return Err(Error::policy(format!("a mean of {m} {}", family.complaint())).hint("use family = \"normal\""));
         }
         let mut policy = Policy {
             origin: None,
@@ -123,7 +126,7 @@ impl Policy {
             actions: actions.iter().map(|s| s.to_string()).collect(),
             scaler: Scaler::identity(contexts.len()),
             family,
-            mean: Mean::Linear { map: crate::features::ContextMap::Constant, link },
+            mean: Mean::Linear(Linear { map: crate::features::ContextMap::Constant, link }),
             std: Std::Learned { floor: vec![0.0; actions.len()] },
             theta: mean.iter().map(|&m| link.invert(m)).collect(),
         };
@@ -168,8 +171,9 @@ impl Policy {
 
     /// Entries of theta that ridge does not penalise: the intercepts and the stds.
     pub fn unpenalised(&self, index: usize) -> bool {
-        let k = self.mean.columns(self.q());
-        index >= self.mean_parameters() || self.mean.map().intercept(self.d()) == Some(index / k)
+        let (d, q) = (self.d(), self.q());
+        index >= self.mean_parameters()
+            || self.mean.model().free(index, self.mean.map().intercept(d), self.mean.size(d, q))
     }
 
     /// mu(x) for one row of contexts on their own scale.
@@ -196,19 +200,18 @@ impl Policy {
         self.scorer().sample(x, seed, row)
     }
 
-    /// A scorer for many rows: C and std are formed once.
+    /// A scorer for many rows: the coefficients and the std are formed once.
     pub fn scorer(&self) -> Scorer<'_> {
-        let k = self.mean.columns(self.q());
-        let mut scores = vec![0.0; self.mean_parameters()];
-        self.mean.scores(&self.theta[..self.mean_parameters()], &self.mean.psi(), &mut scores);
+        let model = self.mean.model();
+        let mut formed = vec![0.0; self.mean_parameters()];
+        model.form(&self.theta[..self.mean_parameters()], &model.fixed(), &mut formed);
         Scorer {
             policy: self,
-            scores,
+            formed,
             std: self.std(),
             x: vec![0.0; self.d()],
             psi: vec![0.0; self.mean.map().dim(self.d())],
-            s: vec![0.0; k],
-            slopes: vec![0.0; k * self.q()],
+            cache: vec![0.0; model.cache(self.mean.size(self.d(), self.q()))],
         }
     }
 
@@ -227,18 +230,13 @@ impl Policy {
         self.columns().check()?;
         self.scaler.check(self.d())?;
         self.mean.map().check(self.d())?;
-        if let Mean::Clp(clp) = &self.mean {
-            clp.actions.check(self.q())?;
-            if !(clp.temperature.is_finite() && clp.temperature > 0.0) {
-                return Err(Error::policy(format!("its temperature is {} (must be > 0)", clp.temperature)));
-            }
-        }
+        self.mean.model().check(self.q())?;
         self.check_parameters()?;
-        if let (Mean::Clp(clp), Family::LogNormal) = (&self.mean, self.family)
-            && let Some(a) = clp.actions.anchors.iter().find(|a| **a <= 0.0)
-        {
-            return Err(Error::policy(format!("anchor {a} is not positive, as the log-normal family needs"))
-                .hint("use family = \"normal\""));
+        let anchors = self.mean.model().loss_maps().map_or(&[][..], |(_, actions)| &actions.anchors[..]);
+        if let Some(a) = anchors.iter().find(|a| !self.family.support().holds(**a)) {
+            return Err(
+                Error::policy(format!("anchor {a} {}", self.family.complaint())).hint("use family = \"normal\"")
+            );
         }
         Ok(())
     }
@@ -252,10 +250,9 @@ impl Policy {
         if let Some(s) = stds.iter().find(|s| !(s.is_finite() && **s >= 0.0)) {
             return Err(Error::policy(format!("a std or its floor is {s}")));
         }
-        let features = self.mean.map().dim(self.d()).checked_mul(self.mean.columns(self.q()));
-        let expected = features.and_then(|f| f.checked_add(self.std.parameters()));
-        if expected != Some(self.theta.len()) {
-            let needs = expected.map_or("more than can be counted".into(), |e| e.to_string());
+        let expected = self.mean_parameters().saturating_add(self.std.parameters());
+        if expected != self.theta.len() {
+            let needs = if expected == usize::MAX { "more than can be counted".into() } else { expected.to_string() };
             return Err(Error::policy(format!("theta has {} entries, the model needs {needs}", self.theta.len())));
         }
         all_finite("theta", &self.theta)?;
@@ -272,12 +269,11 @@ impl Policy {
 /// A policy made ready for many rows.
 pub struct Scorer<'a> {
     policy: &'a Policy,
-    scores: Vec<f64>,
+    formed: Vec<f64>,
     std: Vec<f64>,
     x: Vec<f64>,
     psi: Vec<f64>,
-    s: Vec<f64>,
-    slopes: Vec<f64>,
+    cache: Vec<f64>,
 }
 
 impl Scorer<'_> {
@@ -287,14 +283,7 @@ impl Scorer<'_> {
         self.x.copy_from_slice(x);
         p.scaler.apply(&mut self.x);
         p.mean.map().apply(&self.x, &mut self.psi);
-        let k = self.s.len();
-        self.s.fill(0.0);
-        for (f, c) in self.psi.iter().zip(self.scores.chunks_exact(k)) {
-            for j in 0..k {
-                self.s[j] += f * c[j];
-            }
-        }
-        p.mean.from_scores(&self.s, mu, &mut self.slopes);
+        p.mean.model().row(&self.formed, &self.psi, mu, &mut self.cache);
     }
 
     /// ln pi(a|x).

@@ -139,6 +139,10 @@ impl TargetPolicy for SavedPolicy {
         self.inner().law(x)
     }
 
+    fn laws(&self, block: &Block) -> Option<Vec<Law>> {
+        self.inner().laws(block)
+    }
+
     fn parametric(&self) -> Option<&Policy> {
         self.inner().parametric()
     }

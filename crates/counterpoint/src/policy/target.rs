@@ -11,7 +11,7 @@
 //! check_against   does the log fit?               origin         was it learned from these rows?
 //! ```
 
-use super::{Family, Origin, Policy, SavedPolicy};
+use super::{Family, Origin, Policy, SavedPolicy, Scorer};
 use crate::data::{Block, Schema};
 use crate::error::{Error, Result};
 use crate::rng::{Purpose, stream};
@@ -46,6 +46,7 @@ pub trait TargetPolicy: Send + Sync {
     fn sample(&self, x: &[f64], rng: &mut dyn Rng) -> Vec<f64>;
 
     /// Draws for one context, what they share computed once. Draws are those of [`sample`](Self::sample).
+    #[allow(clippy::type_complexity)] // a name for it would say less
     fn sampler<'a>(&'a self, x: &[f64]) -> Box<dyn Fn(&mut dyn Rng) -> Vec<f64> + 'a> {
         let x = x.to_vec();
         Box::new(move |rng| self.sample(&x, rng))
@@ -93,6 +94,17 @@ pub trait TargetPolicy: Send + Sync {
         None
     }
 
+    /// [`law`](Self::law) of every row of a block; nothing where it is not known for some row.
+    fn laws(&self, block: &Block) -> Option<Vec<Law>> {
+        let mut x = vec![0.0; block.x.len()];
+        (0..block.rows())
+            .map(|i| {
+                block.context(i, &mut x);
+                self.law(&x)
+            })
+            .collect()
+    }
+
     /// The policy itself where it is a mean model times a family: it is then evaluated by the kernel that learning uses.
     fn parametric(&self) -> Option<&Policy> {
         None
@@ -118,6 +130,35 @@ pub trait TargetPolicy: Send + Sync {
         let a = self.sample(x, &mut stream(seed, Purpose::Act, row));
         let log_density = self.log_density(x, &a);
         (a, log_density)
+    }
+}
+
+/// A policy made ready for many rows: what they share is formed once where the policy allows it.
+pub struct Ready<'a> {
+    policy: &'a dyn TargetPolicy,
+    scorer: Option<Scorer<'a>>,
+}
+
+impl<'a> Ready<'a> {
+    /// Makes a policy ready.
+    pub fn new(policy: &'a dyn TargetPolicy) -> Self {
+        Ready { policy, scorer: policy.parametric().map(Policy::scorer) }
+    }
+
+    /// The mean action given x; see [`TargetPolicy::mean`].
+    pub fn mean(&mut self, x: &[f64]) -> Option<Vec<f64>> {
+        let Some(scorer) = &mut self.scorer else { return self.policy.mean(x) };
+        let mut mean = vec![0.0; scorer.std().len()];
+        scorer.mean(x, &mut mean);
+        Some(mean)
+    }
+
+    /// An action and its log density, seeded by (seed, row); nothing where the policy cannot be drawn from.
+    pub fn draw(&mut self, x: &[f64], seed: u64, row: u64) -> Option<(Vec<f64>, f64)> {
+        match &mut self.scorer {
+            Some(scorer) => Some(scorer.sample(x, seed, row)),
+            None => self.policy.can_sample().then(|| self.policy.draw(x, seed, row)),
+        }
     }
 }
 
@@ -172,14 +213,9 @@ impl Law {
     }
 }
 
-/// An action outside the support of the family has density 0.
-fn supported(log_density: f64, a: &[f64]) -> f64 {
-    if log_density.is_nan() && a.iter().any(|a| *a <= 0.0) { f64::NEG_INFINITY } else { log_density }
-}
-
 impl TargetPolicy for Policy {
     fn log_density(&self, x: &[f64], a: &[f64]) -> f64 {
-        supported(self.scorer().log_density(x, a), a)
+        self.scorer().log_density(x, a)
     }
 
     fn sample(&self, x: &[f64], rng: &mut dyn Rng) -> Vec<f64> {
@@ -194,7 +230,7 @@ impl TargetPolicy for Policy {
         for i in 0..block.rows() {
             block.context(i, &mut x);
             block.action(i, &mut a);
-            out.push(supported(scorer.log_density(&x, &a), &a));
+            out.push(scorer.log_density(&x, &a));
         }
     }
 
@@ -280,7 +316,7 @@ mod tests {
 
     #[test]
     fn what_a_policy_says_of_a_block_is_what_it_says_row_by_row() {
-        for family in [Family::Normal, Family::LogNormal] {
+        for &family in Family::ALL {
             let policy = Policy::constant(family, &["x"], &["a"], &[1.2], &[0.6]).expect("a policy");
             let block = &log().blocks()[0].clone();
             let (mut own, mut plain) = (vec![7.0], Vec::new());

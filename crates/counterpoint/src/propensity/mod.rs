@@ -29,7 +29,6 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::features::{ContextMap, Scale, Scaler};
 use crate::folds::{Densities, Density, FoldGrams, Frame, Target, TargetScales};
-use crate::policy::Family;
 use crate::source::Source;
 use regress::Grams;
 use serde::{Deserialize, Serialize};
@@ -79,7 +78,7 @@ pub struct Fitted {
 pub fn estimate(bare: &dyn Source) -> Result<Fitted> {
     let schema = bare.schema();
     let columns = bare.get(Summaries)?;
-    let sample = bare.get(Sample::of(columns.rows, check::SAMPLE))?;
+    let sample = bare.get(Sample::of(columns.rows, check::SAMPLE).without_contexts())?;
     let atoms = check::atoms(columns.rows, &sample, &schema.actions)?;
     let targets = TargetScales::targets(&bare.get(TargetScales)?);
     let (frame, maps) = frame(&columns, targets);
@@ -133,7 +132,7 @@ impl Model {
         let std = if self.density.gamma[0].len() > 1 { "log-linear" } else { "constant" };
         ActionModel {
             action: action.into(),
-            family: family(self.density.target.family).into(),
+            family: self.density.target.family.name().into(),
             mean: self.mean.into(),
             std: std.into(),
             explained: self.explained,
@@ -148,13 +147,6 @@ impl Model {
     }
 }
 
-fn family(f: Family) -> &'static str {
-    match f {
-        Family::Normal => "normal",
-        Family::LogNormal => "lognormal",
-    }
-}
-
 /// The best of all models of action c by log density out of fold; of equals, the simplest.
 fn choose(source: &dyn Source, (frame, maps): (&Frame, &[MapWidth]), grams: &Grams, c: usize) -> Result<Model> {
     let mut best: Option<(f64, Model)> = None;
@@ -164,7 +156,7 @@ fn choose(source: &dyn Source, (frame, maps): (&Frame, &[MapWidth]), grams: &Gra
         for &(name, width) in maps {
             let fit = grams.regress(t, width)?;
             let score = fit.score + target.mean_log_slope();
-            compared.push((format!("{}, {name} mean, constant std", family(target.family)), score));
+            compared.push((format!("{}, {name} mean, constant std", target.family.name()), score));
             fits.push((score, name, fit));
         }
         // the last of equal maxima would be the widest: compare strictly
@@ -174,7 +166,7 @@ fn choose(source: &dyn Source, (frame, maps): (&Frame, &[MapWidth]), grams: &Gra
         // columns of (x, 1), if contexts are used at all
         if let Some(&(_, width)) = maps.get(1) {
             let (bent, gain) = spread::fit(source, frame, grams, (target, &fit), width)?;
-            compared.push((format!("{}, {mean} mean, log-linear std", family(target.family)), score + gain));
+            compared.push((format!("{}, {mean} mean, log-linear std", target.family.name()), score + gain));
             if gain > 0.0 {
                 (gamma, score) = (bent, score + gain);
             }

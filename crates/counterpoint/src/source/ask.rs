@@ -3,8 +3,8 @@
 use crate::data::{Block, Hashes, Quantiles, Sample, Summaries};
 use crate::engine::Fold;
 use crate::folds::{
-    Densities, FoldGrams, Gram, MeanAction, OutcomeFacts, PropensityMass, Spread, TargetScales, WeightAnswer,
-    WeightAsk, score_block,
+    Densities, FoldGrams, Gram, MeanAction, OutcomeFacts, PropensityMass, Spread, TargetScales, TargetSums,
+    WeightAnswer, WeightAsk, score_block,
 };
 use crate::policy::SavedPolicy;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ crate::engine::questions! {
         Gram(Gram),
         /// A question about the rows weighed by a policy.
         Weights(PolicyWeights),
+        /// The sums of an estimator under a policy.
+        Target(TargetSums),
         /// The mean action by a loss model.
         MeanAction(MeanAction),
         /// What a description says of the outcome.

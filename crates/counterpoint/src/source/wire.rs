@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a shard is asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant)] // one per question
 pub(super) enum Request {
     /// Its columns.
     Schema,

@@ -9,6 +9,7 @@ mod cast;
 mod cells;
 mod contexts;
 mod csv;
+mod disguise;
 pub(super) mod find;
 mod open;
 
@@ -16,14 +17,15 @@ pub(super) use cells::spells;
 pub use contexts::{ContextBatch, ContextReader, read_contexts};
 
 use super::check::{Chunk, Context, Reason, Values};
-use super::input::Input;
+use super::input::{Input, list};
 use super::log::{Log, Outcome};
 use super::propensities::{BareLog, PropensityRole};
 use super::rows::{Layout, Rows};
 use super::scratch::Scratch;
 use super::table::{Column, Table};
+use super::target::TargetColumns;
 use crate::error::{Error, Result};
-use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_buffer::ScalarBuffer;
 use find::find;
 use open::{Batch, Pieces};
@@ -42,6 +44,8 @@ pub struct Roles {
     pub propensity: PropensityRole,
     /// Row weights.
     pub weight: Option<String>,
+    /// A policy to be evaluated that stands in columns of the log.
+    pub target: Option<TargetColumns>,
     /// train / valid / test.
     pub split: Option<String>,
 }
@@ -104,60 +108,141 @@ pub fn read_bare_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadO
 }
 
 fn collect<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) -> Result<Log> {
+    let mut to = Collector::new(roles, options)?;
     let files = Pieces::new(find(paths)?);
-    let known = options.inputs.as_ref();
-    let contexts: Vec<&str> = match known {
-        Some(inputs) => inputs.iter().map(Input::name).collect(),
-        None => roles.contexts.iter().map(String::as_str).collect(),
-    };
-    if let Some(stray) = options.categorical.iter().find(|c| !contexts.contains(&c.as_str())) {
-        return Err(Error::data("it is named as categorical and is not a context").at(format!("column {stray:?}")));
-    }
-    let (outcome, direction) = roles.outcome.clone().unwrap_or((String::new(), Outcome::Cost));
-    let mut layout = Layout {
-        contexts: contexts.iter().map(|n| Context::number(n)).collect(),
-        actions: roles.actions.clone(),
-        outcome,
-        direction,
-        propensity: roles.propensity.column().map(String::from),
-        weight: roles.weight.clone(),
-        split: roles.split.clone(),
-    };
-    Rows::new(layout.clone(), false, None)?; // the roles must make sense before any file is read
-    let columns = layout.columns();
-    let mut log: Option<Rows> = None;
     for (index, piece) in files.pieces.iter().enumerate() {
         let name = piece.name();
         let mut before = 0;
-        let batches = files.open(index, &unique(&columns)).map_err(|e| piece.blame(e))?;
+        let batches = files.open(index, &unique(&to.columns)).map_err(|e| piece.blame(e))?;
         let untyped = batches.untyped.clone();
         for batch in batches {
             let batch = batch.map_err(|e| piece.blame(e))?;
-            let batch = Batch { rows: batch.rows, columns: spread(&batch, &columns) };
-            if log.is_none() {
-                layout.contexts = match known {
-                    Some(inputs) => inputs.iter().map(Context::of).collect(),
-                    None => contexts_of(&contexts, &batch, &untyped, &options.categorical),
-                };
-                log = Some(Rows::new(layout.clone(), options.drop_invalid, options.scratch.as_ref())?);
-            }
-            let Some(rows) = &mut log else { continue };
-            let words = |c: usize| {
-                layout.contexts.get(c).map_or(c + 1 == columns.len() && layout.split.is_some(), |x| x.levels.is_some())
-            };
-            let decoded = decode(&batch, &columns, words).map_err(|e| piece.blame(e))?;
-            let why = |c: usize, row: usize| -> Option<Reason> { cells::why(&batch.columns[c], row) };
-            let values = decoded.iter().map(Decoded::values).collect();
-            rows.add(&Chunk { rows: batch.rows, columns: values, file: Some(&name), before, why: &why })?;
+            to.add(&batch, &untyped, Some(&name), before)?;
             before += batch.rows;
         }
     }
     let place = || paths.iter().map(|p| p.as_ref().display().to_string()).collect::<Vec<_>>().join(", ");
-    match log {
-        Some(rows) => rows.finish().map_err(|e| e.at(place())),
-        None => Err(Error::data("the log has no rows")
-            .at(place())
-            .hint("there is a header and nothing below it: is it the right file?")),
+    to.finish().map_err(|e| e.at(place()))
+}
+
+impl Log {
+    /// A log from record batches in memory, with the checks of files: columns are found by name in every batch, words become
+    /// categories, dates are refused, the first bad row is an error unless such rows are dropped.
+    ///
+    /// ```
+    /// use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+    /// use counterpoint::Log;
+    /// use counterpoint::data::{Outcome, ReadOptions, Roles};
+    /// use std::sync::Arc;
+    /// let column = |v: [f64; 3]| Arc::new(Float64Array::from(v.to_vec())) as ArrayRef;
+    /// let batch = RecordBatch::try_from_iter([
+    ///     ("bid", column([1.0, 1.5, 0.7])), ("sales", column([0.0, 2.0, 0.0])), ("density", column([0.4, 0.3, 0.5])),
+    /// ]).unwrap();
+    /// let roles = Roles {
+    ///     actions: vec!["bid".into()],
+    ///     outcome: Some(("sales".into(), Outcome::Reward)),
+    ///     propensity: "density".into(),
+    ///     ..Roles::default()
+    /// };
+    /// let log = Log::from_batches([&batch, &batch], &roles, &ReadOptions::default())?;
+    /// assert_eq!(log.rows(), 6);
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    pub fn from_batches<'a>(
+        batches: impl IntoIterator<Item = &'a RecordBatch>,
+        roles: &Roles,
+        options: &ReadOptions,
+    ) -> Result<Log> {
+        if roles.propensity == PropensityRole::Fit {
+            return Err(Error::data("record batches are read with their propensities")
+                .hint("add a column of densities, or write the rows to a file and use read_bare_log"));
+        }
+        let mut to = Collector::new(roles, options)?;
+        let mut before = 0;
+        for batch in batches {
+            let columns = unique(&to.columns).into_iter().map(|name| column_of(batch, name)).collect::<Result<_>>()?;
+            let batch = Batch { rows: batch.num_rows(), columns };
+            to.add(&batch, &vec![false; batch.columns.len()], None, before)?;
+            before += batch.rows;
+        }
+        to.finish()
+    }
+}
+
+fn column_of(batch: &RecordBatch, name: &str) -> Result<ArrayRef> {
+    batch.column_by_name(name).cloned().ok_or_else(|| {
+        let schema = batch.schema();
+        let known: Vec<&String> = schema.fields().iter().map(|f| f.name()).collect();
+        Error::data(format!("there is no column {name:?}")).hint(format!("the columns are: {}", list(&known)))
+    })
+}
+
+/// Batches on their way to a log, whatever they come from.
+struct Collector<'a> {
+    options: &'a ReadOptions,
+    layout: Layout,
+    /// The columns that have a role, in the order of a chunk.
+    columns: Vec<String>,
+    log: Option<Rows>,
+}
+
+impl<'a> Collector<'a> {
+    /// The roles must make sense before any row is read.
+    fn new(roles: &Roles, options: &'a ReadOptions) -> Result<Self> {
+        let contexts: Vec<&str> = match &options.inputs {
+            Some(inputs) => inputs.iter().map(Input::name).collect(),
+            None => roles.contexts.iter().map(String::as_str).collect(),
+        };
+        if let Some(stray) = options.categorical.iter().find(|c| !contexts.contains(&c.as_str())) {
+            return Err(Error::data("it is named as categorical and is not a context").at(format!("column {stray:?}")));
+        }
+        let (outcome, direction) = roles.outcome.clone().unwrap_or((String::new(), Outcome::Cost));
+        let layout = Layout {
+            contexts: contexts.iter().map(|n| Context::number(n)).collect(),
+            actions: roles.actions.clone(),
+            outcome,
+            direction,
+            propensity: roles.propensity.column().map(String::from),
+            weight: roles.weight.clone(),
+            target: roles.target.clone(),
+            split: roles.split.clone(),
+        };
+        Rows::new(layout.clone(), false, None)?;
+        Ok(Collector { options, columns: layout.columns(), layout, log: None })
+    }
+
+    /// Adds a batch of the unique columns; `before` rows of its file came earlier.
+    fn add(&mut self, batch: &Batch, untyped: &[bool], file: Option<&str>, before: usize) -> Result<()> {
+        let batch = Batch { rows: batch.rows, columns: spread(batch, &self.columns) };
+        let place = |e: Error| match file {
+            Some(file) => e.at(file),
+            None => e,
+        };
+        if self.log.is_none() {
+            let names: Vec<&str> = self.columns.iter().take(self.layout.contexts.len()).map(String::as_str).collect();
+            self.layout.contexts = match &self.options.inputs {
+                Some(inputs) => inputs.iter().map(Context::of).collect(),
+                None => contexts_of(&names, &batch, untyped, &self.options.categorical).map_err(&place)?,
+            };
+            let (drop_invalid, scratch) = (self.options.drop_invalid, self.options.scratch.as_ref());
+            self.log = Some(Rows::new(self.layout.clone(), drop_invalid, scratch)?);
+        }
+        let Some(rows) = &mut self.log else { return Ok(()) };
+        let (layout, last) = (&self.layout, self.columns.len());
+        let words =
+            |c: usize| layout.contexts.get(c).map_or(c + 1 == last && layout.split.is_some(), |x| x.levels.is_some());
+        let decoded = decode(&batch, &self.columns, words).map_err(place)?;
+        let why = |c: usize, row: usize| -> Option<Reason> { cells::why(&batch.columns[c], row) };
+        let values = decoded.iter().map(Decoded::values).collect();
+        rows.add(&Chunk { rows: batch.rows, columns: values, file, before, why: &why })
+    }
+
+    fn finish(self) -> Result<Log> {
+        match self.log {
+            Some(rows) => rows.finish(),
+            None => Err(Error::data("the log has no rows")
+                .hint("there is a header and nothing below it: is it the right file?")),
+        }
     }
 }
 
@@ -243,9 +328,21 @@ fn holds_words(array: &ArrayRef, untyped: bool) -> bool {
 }
 
 /// Numbers or categories, by the first batch. Contexts come first, and each once, so that places agree.
-fn contexts_of(names: &[&str], batch: &Batch, untyped: &[bool], categorical: &[String]) -> Vec<Context> {
-    let category = |c: usize| categorical.iter().any(|n| n == names[c]) || holds_words(&batch.columns[c], untyped[c]);
-    let context = |c: usize| if category(c) { Context::category(names[c]) } else { Context::number(names[c]) };
+fn contexts_of(names: &[&str], batch: &Batch, untyped: &[bool], categorical: &[String]) -> Result<Vec<Context>> {
+    let context = |c: usize| {
+        if categorical.iter().any(|n| n == names[c]) {
+            return Ok(Context::category(names[c]));
+        }
+        if !holds_words(&batch.columns[c], untyped[c]) {
+            return Ok(Context::number(names[c]));
+        }
+        match cells::words(&batch.columns[c]).ok().as_ref().and_then(disguise::disguise) {
+            None => Ok(Context::category(names[c])),
+            Some(d) => Err(Error::data(format!("it holds {}, which are not read as numbers", d.what))
+                .at(format!("column {:?}", names[c]))
+                .hint(format!("{}; --categorical reads the column as words", d.remedy))),
+        }
+    };
     (0..names.len()).map(context).collect()
 }
 

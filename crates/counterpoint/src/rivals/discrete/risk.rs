@@ -10,7 +10,7 @@
 
 use super::rows::{Rows, Strip};
 use crate::engine::Fold;
-use crate::estimate::{Sums, Target};
+use crate::estimate::{PerTerm, Sum, Sums, Target, Term};
 use crate::optim::Objective;
 use crate::policy::{logits, softmax};
 use crate::{Engine, Error, Estimator, Form, Normalise, Result};
@@ -66,8 +66,7 @@ impl Objective for SoftmaxRisk<'_> {
     }
 
     fn eval(&mut self, theta: &[f64], grad: &mut [f64]) -> Result<f64> {
-        let flags = self.target.graded(self.estimator.needs_model(), true);
-        let graded: Vec<usize> = (0..flags.len()).filter(|&r| flags[r]).collect();
+        let graded = self.target.graded(self.estimator.needs_model(), true);
         let entropy = self.target.entropy > 0.0;
         let fold = RiskFold { theta, k: self.rows.k, estimator: &self.estimator, graded, entropy };
         self.engine.fold(&fold, &self.rows.strips, &mut self.slots);
@@ -90,15 +89,15 @@ struct RiskFold<'a> {
     theta: &'a [f64],
     k: usize,
     estimator: &'a Estimator,
-    graded: Vec<usize>,
+    graded: Vec<Sum>,
     /// Whether entropies are asked for: they cost a logarithm a bucket.
     entropy: bool,
 }
 
 /// One row: t, v, g and the entropy, and their slopes in the logits.
 struct Terms {
-    value: [f64; 4],
-    slope: [Vec<f64>; 4],
+    value: PerTerm<f64>,
+    slope: PerTerm<Vec<f64>>,
     p: Vec<f64>,
     u: Vec<f64>,
 }
@@ -106,7 +105,7 @@ struct Terms {
 impl Terms {
     fn new(k: usize) -> Self {
         let zero = || vec![0.0; k];
-        Terms { value: [0.0; 4], slope: std::array::from_fn(|_| zero()), p: zero(), u: zero() }
+        Terms { value: PerTerm::default(), slope: PerTerm::from_fn(|_| zero()), p: zero(), u: zero() }
     }
 
     fn fill(&mut self, est: &Estimator, theta: &[f64], strip: &Strip, i: usize) {
@@ -121,14 +120,15 @@ impl Terms {
             Form::Residual => strip.y[i] - strip.eta[i * k + b],
             Form::Model => 0.0,
         };
-        self.value = [v * residual, v, 0.0, 0.0];
-        let [t, w, g, _] = &mut self.slope;
+        self.value = PerTerm::default();
+        (self.value[Term::T], self.value[Term::V]) = (v * residual, v);
+        let slope = &mut self.slope;
         for j in 0..k {
-            w[j] = -dv * p[j];
+            slope[Term::V][j] = -dv * p[j];
         }
-        w[b] += dv;
+        slope[Term::V][b] += dv;
         for j in 0..k {
-            t[j] = residual * w[j];
+            slope[Term::T][j] = residual * slope[Term::V][j];
         }
         if est.form != Form::Plain {
             let eta = &strip.eta[i * k..(i + 1) * k];
@@ -140,18 +140,19 @@ impl Terms {
                     left -= q * v;
                     u -= q * dv;
                 }
-                self.value[2] += eta[j] * left;
+                self.value[Term::G] += eta[j] * left;
                 self.u[j] = eta[j] * u;
             }
             let total: f64 = self.u.iter().sum();
             for j in 0..k {
-                g[j] = self.u[j] - p[j] * total;
+                slope[Term::G][j] = self.u[j] - p[j] * total;
             }
             if est.normalise == Normalise::ByRows {
                 // the model part is simply part of the term
-                self.value[0] += std::mem::take(&mut self.value[2]);
+                self.value[Term::T] += std::mem::take(&mut self.value[Term::G]);
                 for j in 0..k {
-                    t[j] += std::mem::take(&mut g[j]);
+                    let g = std::mem::take(&mut slope[Term::G][j]);
+                    slope[Term::T][j] += g;
                 }
             }
         }
@@ -159,29 +160,12 @@ impl Terms {
 
     /// The entropy at the probabilities of the last row filled.
     fn fill_entropy(&mut self) {
-        let (p, h) = (&self.p, &mut self.slope[3]);
+        let (p, h) = (&self.p, &mut self.slope[Term::H]);
         // x ln x is 0 at 0
         let entropy = -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
-        self.value[3] = entropy;
+        self.value[Term::H] = entropy;
         for j in 0..p.len() {
             h[j] = if p[j] > 0.0 { -p[j] * (p[j].ln() + entropy) } else { 0.0 };
-        }
-    }
-
-    /// How graded sum r (in the order of [`Target::graded`]) moves with t, v, g and the entropy.
-    fn chain(&self, r: usize) -> [f64; 4] {
-        let [t, v, g, _] = self.value;
-        match r {
-            0 => [1.0, 0.0, 0.0, 0.0],
-            1 => [0.0, 1.0, 0.0, 0.0],
-            2 => [0.0, 0.0, 1.0, 0.0],
-            3 => [2.0 * t, 0.0, 0.0, 0.0],
-            4 => [v, t, 0.0, 0.0],
-            5 => [0.0, 2.0 * v, 0.0, 0.0],
-            6 => [0.0, 0.0, 2.0 * g, 0.0],
-            7 => [g, 0.0, t, 0.0],
-            8 => [0.0, g, v, 0.0],
-            _ => [0.0, 0.0, 0.0, 1.0],
         }
     }
 }
@@ -203,11 +187,13 @@ impl Fold<Strip> for RiskFold<'_> {
                 row.fill_entropy();
             }
             let omega = strip.omega[i];
-            sums.add(row.value, strip.y[i], omega);
+            sums.add(&row.value, strip.y[i], omega);
             for (&r, grad) in self.graded.iter().zip(into.grads.chunks_exact_mut(self.theta.len())) {
                 slope.fill(0.0);
-                for (c, d) in row.chain(r).iter().zip(&row.slope).filter(|(c, _)| **c != 0.0) {
-                    slope.iter_mut().zip(d).for_each(|(s, d)| *s += omega * c * d);
+                let chain = row.value.chain(r);
+                for term in Term::ALL.into_iter().filter(|t| chain[*t] != 0.0) {
+                    let c = omega * chain[term];
+                    slope.iter_mut().zip(&row.slope[term]).for_each(|(s, d)| *s += c * d);
                 }
                 for (f, to) in strip.psi(i).iter().zip(grad.chunks_exact_mut(self.k)) {
                     to.iter_mut().zip(&slope).for_each(|(to, s)| *to += f * s);

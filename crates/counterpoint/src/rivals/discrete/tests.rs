@@ -1,8 +1,10 @@
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 use crate::estimate::{LossModel, Target};
 use crate::features::{ContextKind, ContextMap, Scaler};
 use crate::optim::Objective;
-use crate::policy::{BucketSoftmax, Buckets, Columns, Link, Mean, SoftmaxPolicy, TargetPolicy};
+use crate::policy::{BucketSoftmax, Buckets, Columns, Linear, Link, Mean, SoftmaxPolicy, TargetPolicy};
 use crate::simulate::{Potential, Split, logging_policy};
 use crate::{Engine, Estimator, Family, Form, Log, Normalise, SplitRule, Weight};
 
@@ -181,7 +183,7 @@ fn learned_shares_follow_the_context() {
     let x: Vec<f64> = (0..n).map(|i| 2.0 * unit(i, 0.754_877_666) - 1.0).collect();
     let a: Vec<f64> = (0..n).map(|i| at_level(unit(i, 0.569_840_291)) + x[i]).collect();
     let mut logged = crate::Policy::constant(Family::Normal, &["x"], &["a"], &[2.0], &[1.0]).unwrap();
-    logged.mean = Mean::Linear { map: ContextMap::Linear, link: Link::Identity };
+    logged.mean = Mean::Linear(Linear { map: ContextMap::Linear, link: Link::Identity });
     logged.theta = vec![1.0, 2.0, 0.0];
     logged.check().unwrap();
     let p = (0..n).map(|i| logged.log_density(&[x[i]], &[a[i]]).exp()).collect();

@@ -3,7 +3,7 @@ use super::super::tests::{spread, uniform_log};
 use super::*;
 use crate::data::SplitRule;
 use crate::features::Scaler;
-use crate::policy::{Columns, Link, Mean, Std};
+use crate::policy::{Columns, Linear, Link, Mean, Std};
 use crate::simulate::Potential;
 use crate::{Estimator, Family, Policy, evaluate};
 
@@ -20,7 +20,7 @@ fn a_gaussian_kernel_is_importance_weighting_with_a_normal_policy() {
         noise: Some(Noise::normal(h)),
     };
     let mut theirs = Policy::constant(Family::Normal, &["x0", "x1"], &["action"], &[1.0], &[h]).expect("a policy");
-    theirs.mean = Mean::Linear { map: ContextMap::Linear, link: Link::Identity };
+    theirs.mean = Mean::Linear(Linear { map: ContextMap::Linear, link: Link::Identity });
     theirs.std = Std::Fixed { value: vec![h] };
     theirs.theta = w;
     let engine = Engine::single();
