@@ -223,7 +223,7 @@ fn sums(rows: &[Scored]) -> Moments {
 
 /// IPS and its standard error.
 fn ips(own: &Moments, rows: &[Scored]) -> (f64, f64) {
-    let [n, _, _, z, vz, ..] = own.0;
+    let [n, _, _, z, vz, ..] = *own.sums();
     let mean = (z + vz) / n;
     let squares: f64 =
         rows.iter().flat_map(|b| b.log_w.iter().zip(&b.y)).map(|(l, y)| (l.exp() * y - mean).powi(2)).sum();

@@ -19,7 +19,7 @@
 //! theta >= 0 becomes theta = u^2 here, the library's solvers being free of bounds. None of this is how to learn a policy.
 
 use counterpoint::data::Block;
-use counterpoint::estimate::Sums;
+use counterpoint::estimate::{PerTerm, Sums};
 use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::features::{ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::optim::{Lbfgs, Objective, Optimiser};
@@ -150,7 +150,7 @@ pub fn evaluate_published(
     let mut sums = Sums::default();
     for i in 0..rows.y.len() {
         let w = risk.log_w[i].exp();
-        sums.add([rows.y[i] * w, w, 0.0, 0.0], rows.y[i], rows.omega[i]);
+        sums.add(&PerTerm::plain(w, rows.y[i]), rows.y[i], rows.omega[i]);
     }
     Ok(estimate(log, &sums, Normalise::ByWeights, 0.0))
 }

@@ -41,8 +41,8 @@ fn the_default_recipe_passes_the_bar_on_the_papers_files() {
             actions: vec!["action".into()],
             outcome: Some(("reward".into(), Outcome::Reward)),
             propensity: "propensity".into(),
-            weight: None,
             split: Some("split".into()),
+            ..Roles::default()
         };
         let parts = table.into_log(&roles).unwrap().split(SplitRule::Column).unwrap();
         let learned = learn(&parts.train, &recipe()).unwrap();

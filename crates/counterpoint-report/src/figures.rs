@@ -292,7 +292,8 @@ fn curve(c: &OutcomeCurve) -> [Series; 3] {
     let line = Series { name: c.context.clone(), points: c.points.clone(), ..Series::default() };
     let known: Vec<[f64; 2]> = c.points.iter().filter(|p| p.iter().all(|v| v.is_finite())).copied().collect();
     let at = |x: f64| chart::height_at(&known, x).map(|y| [x, y]);
-    let (low, high) = (c.mean - c.std, c.mean + c.std);
+    let std = c.std.unwrap_or(f64::NAN); // no stretch where it is not known
+    let (low, high) = (c.mean - std, c.mean + std);
     let within = known.iter().filter(|p| low < p[0] && p[0] < high).copied();
     let stretch = at(low).into_iter().chain(within).chain(at(high)).collect();
     let part = |mark, points| Series { mark, points, ..Series { name: c.context.clone(), ..Series::default() } };

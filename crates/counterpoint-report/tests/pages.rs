@@ -136,7 +136,7 @@ fn charts_hold_only_finite_numbers() {
         r.actions[0].logged.counts[0] = strange;
         r.actions[0].policy.as_mut().unwrap().edges[1] = strange;
         let curve = &mut r.predictions.as_mut().unwrap().curves[0];
-        (curve.points[4], curve.mean, curve.std) = ([strange; 2], strange, strange);
+        (curve.points[4], curve.mean, curve.std) = ([strange; 2], strange, Some(strange));
         r.estimators.as_mut().unwrap().estimators[0].answer = Some(odd);
         r.leaderboard.as_mut().unwrap().rows[0].estimate = Some(strange);
         let html = markup(&policy_page(&r));

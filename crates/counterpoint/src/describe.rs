@@ -112,7 +112,7 @@ pub fn describe(log: &dyn Source) -> Result<Description> {
     let central: Vec<(f64, f64)> = actions.iter().map(|a| (a.quantiles[1], a.quantiles[5])).collect();
     let mass = log.get(PropensityMass { central: central.clone() })?;
     let propensity = PropensityCheck::of(&mass, &central);
-    let sample = Rows::new(log.get(Sample::of(summaries.rows, reach::ROWS))?, total);
+    let sample = Rows::new(log.get(Sample::of(summaries.rows, reach::ROWS).without_contexts())?, total);
     let level = |level: f64| quantiles.actions[0].quantile(level);
     let (support, reach) = (sample.support(&actions, &level), sample.reach(&actions));
     let mut warnings: Vec<String> = schema.propensities.sentence().into_iter().collect();

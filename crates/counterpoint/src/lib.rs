@@ -52,6 +52,7 @@ mod select;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 pub mod source;
+mod vector;
 
 /// The snippets of the README, as doc tests.
 #[cfg(doctest)]

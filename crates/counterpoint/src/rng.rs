@@ -15,6 +15,8 @@ pub(crate) enum Purpose {
     Centres = 2,
     /// Actions drawn from a policy.
     Act = 3,
+    /// Actions drawn for the expectation of a loss model.
+    Model = 17,
     /// Multiplicities of rows in the replicates of a bootstrap.
     Bootstrap = 16,
 }

@@ -1,13 +1,14 @@
 //! The figure of continuous against discretised policies over the number of anchors or buckets.
 
-use super::data::figures;
-use super::parts::{self, FITS, Fit, Found, Job, MAPS, Set, choose, chosen, compared};
+use super::dataset::figures;
+use super::fits::{FITS, Fit, Found, Job, MAPS, choose, chosen, compared};
 use super::table6::BUCKETS;
-use super::{Ask, Axis, Cell, Exhibit, Mark, Picture, Series, Table, Value};
+use super::{Ask, Axis, Cell, Dataset, Exhibit, Mark, Picture, Series, Table, Value, potentials};
 use crate::discrete::{Buckets, DiscretePolicy, DiscreteRecipe, fit_bucket_model};
 use counterpoint::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::folds::{LossOptions, fit_loss_model};
 use counterpoint::policy::{Clp, Mean, Std};
+use counterpoint::recipe::{ContextChoice, EstimatorChoice, StdChoice};
 use counterpoint::{Engine, Estimator, Family, Policy, Recipe, Result};
 use rayon::prelude::*;
 
@@ -27,14 +28,21 @@ const SOFT: [f64; 4] = [0.01, 0.03, 0.1, 0.3];
 
 fn clp(ask: &Ask, m: usize) -> Vec<Job> {
     let (starts, proximal_steps, max_iterations) = ask.by_effort((1, 3, 100), (2, 10, 200));
-    let plain = Recipe { anchors: m, starts, proximal_steps, max_iterations, ..Recipe::default() };
+    let plain = Recipe { starts, max_iterations, ..Recipe::default() };
+    let plain = plain.with_proximal_steps(proximal_steps).with_anchors(m);
     // as many settings as the buckets have; a wide cap wants a floor under the std
     let recipe = |context_map| {
-        let wide = Recipe { context_map, cap: 59.9, std_floor: 0.05, variance_penalty: 1.0, ..plain };
-        [Recipe { context_map, ..plain }, wide]
+        let plain = plain.clone().with_context_map(context_map);
+        let wide = Recipe {
+            estimator: EstimatorChoice::SoftClipped { cap: 59.9 },
+            std: StdChoice::Learned { floor: 0.05 },
+            variance_penalty: 1.0,
+            ..plain.clone()
+        };
+        [plain, wide]
     };
     let jobs = match ask.quick() {
-        true => vec![Recipe { context_map: ContextKind::Cubic, ..plain }],
+        true => vec![plain.clone().with_context_map(ContextChoice::Cubic)],
         false => MAPS.into_iter().flat_map(recipe).collect(),
     };
     jobs.into_iter().map(|r| Job::Continuous(Box::new(r))).collect()
@@ -52,7 +60,7 @@ fn buckets(ask: &Ask, m: usize) -> Vec<Job> {
     let recipe = |context_map, variance_penalty| DiscreteRecipe { context_map, variance_penalty, ..plain };
     let jobs = match ask.quick() {
         true => vec![recipe(ContextKind::Cubic, 0.0)],
-        false => MAPS.iter().flat_map(|&map| [0.0, 1.0].map(|lambda| recipe(map, lambda))).collect(),
+        false => MAPS.iter().flat_map(|map| [0.0, 1.0].map(|lambda| recipe(map.kind(), lambda))).collect(),
     };
     jobs.into_iter().map(|r| Job::Discrete(Box::new(r))).collect()
 }
@@ -60,8 +68,8 @@ fn buckets(ask: &Ask, m: usize) -> Vec<Job> {
 /// Context maps of the direct methods; a rich one is cheap here, since the fit is one linear solve.
 const DIRECT: [ContextKind; 3] = [ContextKind::Quadratic, ContextKind::Cubic, ContextKind::Nystrom];
 
-fn map(set: &Set, kind: ContextKind) -> Result<(Scaler, ContextMap)> {
-    let train = &set.world.parts.train;
+fn map(set: &Dataset, kind: ContextKind) -> Result<(Scaler, ContextMap)> {
+    let train = &set.parts.train;
     let scaler = Scaler::learn(Scale::Standard, &train.context_summaries());
     let (mut x, _) = train.thin(50_000);
     x.chunks_exact_mut(2).for_each(|row| scaler.apply(row));
@@ -70,8 +78,8 @@ fn map(set: &Set, kind: ContextKind) -> Result<(Scaler, ContextMap)> {
 }
 
 /// The stochastic direct method: a normal around the anchor with the least predicted cost.
-fn sdm(set: &Set, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
-    let train = &set.world.parts.train;
+fn sdm(set: &Dataset, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
+    let train = &set.parts.train;
     let (scaler, map) = map(set, kind)?;
     let (_, actions) = train.thin(50_000);
     let actions = ActionMap::new(Anchors::Quantile.place(&actions, 1, m, 0)?, 1, None)?;
@@ -88,12 +96,12 @@ fn sdm(set: &Set, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
         std: Std::Fixed { value: vec![std] },
         theta: model.coef.clone(),
     };
-    STDS.iter().map(|&std| Fit::new(&set.world.parts.valid, Found::Continuous(policy(std)))).collect()
+    STDS.iter().map(|&std| Fit::new(&set.parts.valid, Found::Continuous(policy(std)))).collect()
 }
 
 /// Over buckets: a softmax of minus the predicted costs.
-fn discrete_sdm(set: &Set, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
-    let train = &set.world.parts.train;
+fn discrete_sdm(set: &Dataset, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
+    let train = &set.parts.train;
     let (scaler, map) = map(set, kind)?;
     let actions: Vec<f64> = train.blocks().iter().flat_map(|b| b.a[0].iter().copied()).collect();
     let buckets = Buckets::quantile(&actions, m)?;
@@ -101,17 +109,17 @@ fn discrete_sdm(set: &Set, m: usize, kind: ContextKind) -> Result<Vec<Fit>> {
     let plain = DiscretePolicy { scaler, map, buckets, theta };
     let model = fit_bucket_model(&Engine::single(), train, &plain, 1e-3)?;
     let policy = |soft: f64| DiscretePolicy { theta: model.coef.iter().map(|c| -c / soft).collect(), ..plain.clone() };
-    SOFT.iter().map(|&soft| Fit::new(&set.world.parts.valid, Found::Discrete(policy(soft)))).collect()
+    SOFT.iter().map(|&soft| Fit::new(&set.parts.valid, Found::Discrete(policy(soft)))).collect()
 }
 
 /// The rewards of the chosen policies, by method, then set and number of anchors.
-fn run(ask: &Ask, cells: &[(&Set, usize)]) -> Result<Vec<Vec<Vec<f64>>>> {
+fn run(ask: &Ask, cells: &[(&Dataset, usize)]) -> Result<Vec<Vec<Vec<f64>>>> {
     let jobs = |of: fn(&Ask, usize) -> Vec<Job>| -> Result<Vec<Option<Fit>>> {
         chosen(ask, &cells.iter().map(|(w, m)| (*w, of(ask, *m))).collect::<Vec<_>>())
     };
-    type Direct = fn(&Set, usize, ContextKind) -> Result<Vec<Fit>>;
+    type Direct = fn(&Dataset, usize, ContextKind) -> Result<Vec<Fit>>;
     let direct = |of: Direct, name: &str| -> Result<Vec<Option<Fit>>> {
-        let one = |(set, m): &(&Set, usize)| {
+        let one = |(set, m): &(&Dataset, usize)| {
             ask.once(&format!("{}: {name} {m}", set.name()), || {
                 let maps = &DIRECT[..ask.by_effort(2, 3)];
                 let fits = maps.iter().map(|kind| of(set, *m, *kind)).collect::<Result<Vec<_>>>()?;
@@ -121,7 +129,7 @@ fn run(ask: &Ask, cells: &[(&Set, usize)]) -> Result<Vec<Vec<Vec<f64>>>> {
         cells.par_iter().map(one).collect()
     };
     let found = [jobs(clp)?, direct(sdm, "sdm")?, jobs(buckets)?, direct(discrete_sdm, "buckets sdm")?];
-    let rewards = |(fit, (set, _)): (&Option<Fit>, &(&Set, usize))| {
+    let rewards = |(fit, (set, _)): (&Option<Fit>, &(&Dataset, usize))| {
         fit.as_ref().map(|f| set.rewards(&f.found)).unwrap_or_default()
     };
     Ok(found.iter().map(|fits| fits.iter().zip(cells).map(rewards).collect()).collect())
@@ -129,9 +137,9 @@ fn run(ask: &Ask, cells: &[(&Set, usize)]) -> Result<Vec<Vec<Vec<f64>>>> {
 
 /// The figure `fig:discrete_continuous_comparison`, with its companions of the appendix.
 pub fn anchors(ask: &Ask) -> Result<Exhibit> {
-    let sets = parts::sets(ask)?;
+    let sets = potentials(ask)?;
     let counts: &[usize] = ask.by_effort(&QUICK, &FULL);
-    let cells: Vec<(&Set, usize)> = sets.iter().flat_map(|w| counts.iter().map(move |m| (w, *m))).collect();
+    let cells: Vec<(&Dataset, usize)> = sets.iter().flat_map(|w| counts.iter().map(move |m| (w, *m))).collect();
     let rewards = run(ask, &cells)?;
     let mut out = Exhibit {
         about: "The loss predictor over m anchors, learned by soft-clipped IPS or by the direct method with a little noise (SDM), \
@@ -147,7 +155,7 @@ pub fn anchors(ask: &Ask) -> Result<Exhibit> {
              was not its best: its grid is larger here."
                 .into(),
             FITS.into(),
-            super::sets::FOUND.into(),
+            super::dataset::cuts::FOUND.into(),
         ],
         ..Exhibit::default()
     };
@@ -175,11 +183,11 @@ pub fn anchors(ask: &Ask) -> Result<Exhibit> {
     Ok(out)
 }
 
-fn picture<'a>(set: &Set, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64>]) -> Picture {
+fn picture<'a>(set: &Dataset, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64>]) -> Picture {
     let mut series = vec![Series {
         name: "logging policy".into(),
         mark: Mark::Guide,
-        points: [counts[0], counts[counts.len() - 1]].map(|m| [m as f64, set.world.logged().0]).to_vec(),
+        points: [counts[0], counts[counts.len() - 1]].map(|m| [m as f64, set.logged().0]).to_vec(),
         ..Series::default()
     }];
     for (method, name) in METHODS.iter().enumerate() {
@@ -202,7 +210,7 @@ fn picture<'a>(set: &Set, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64
     }
 }
 
-fn table<'a>(set: &Set, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64>]) -> Table {
+fn table<'a>(set: &Dataset, counts: &[usize], here: &dyn Fn(usize) -> &'a [Vec<f64>]) -> Table {
     let cell = |rewards: &Vec<f64>| match rewards.is_empty() {
         true => Cell::from("none is trustworthy"),
         false => {

@@ -3,7 +3,7 @@
 //! The loss model is fitted on rows other than those of the estimate, as in use. The truth is that of the contexts of
 //! each log, by quadrature over actions and potentials, so the bias carries no error of its own.
 
-use super::data::figures;
+use super::dataset::figures;
 use super::{Ask, Cell, Claim, Table, Value};
 use crate::expected_reward;
 use crate::{Potential, Simulated, Split};
@@ -86,7 +86,7 @@ fn smaller(says: &str, a: &[f64], b: &[f64]) -> Claim {
 fn policies(ask: &Ask) -> Result<Vec<Policy>> {
     let learned: Policy = ask.once("bias of estimates, policy", || {
         let train = WORLD.simulate(15_000, 1001).log()?.split(SplitRule::Column)?.train;
-        let recipe = Recipe { starts: 1, proximal_steps: 3, ..Recipe::default() };
+        let recipe = Recipe { starts: 1, ..Recipe::default() }.with_proximal_steps(3);
         Ok(learn(&train.on(&Engine::single()), &recipe)?.policy)
     })?;
     Ok(STDS

@@ -4,13 +4,12 @@ use super::draw::{curve, picture, series};
 use super::statistics::{Paired, mean, std_error};
 use super::{Ask, Axis, Claim, Exhibit, Mark, Table, Value};
 use crate::{CHESS_MEAN, CHESS_STD, Chess, chess_reward, chess_value};
-use counterpoint::features::ContextKind;
-use counterpoint::recipe::EstimatorName;
+use counterpoint::recipe::{ContextChoice, EstimatorChoice};
 use counterpoint::{Engine, Family, Policy, Recipe, Result, learn};
 use rayon::prelude::*;
 
-const METHODS: [(&str, EstimatorName); 2] =
-    [("direct method", EstimatorName::Direct), ("soft-clipped IPS", EstimatorName::SoftClipped)];
+const METHODS: [(&str, EstimatorChoice); 2] =
+    [("direct method", EstimatorChoice::Direct), ("soft-clipped IPS", EstimatorChoice::SoftClipped { cap: 15.0 })];
 
 /// Figures 8 and 9: logged actions, and actions sampled by the direct method and by the counterfactual policy.
 pub fn chess(ask: &Ask) -> Result<Exhibit> {
@@ -18,7 +17,7 @@ pub fn chess(ask: &Ask) -> Result<Exhibit> {
     let runs: Vec<Vec<(Policy, f64)>> = (0..seeds)
         .into_par_iter()
         .map(|seed| {
-            let fit = |(name, e): &(&str, EstimatorName)| {
+            let fit = |(name, e): &(&str, EstimatorChoice)| {
                 ask.once(&format!("chess {rows} {name} {seed}"), || fit(rows, seed, *e))
             };
             METHODS.iter().map(fit).collect()
@@ -73,16 +72,9 @@ fn notes(upper: [f64; 2]) -> Vec<String> {
     notes
 }
 
-fn fit(rows: usize, seed: u64, estimator: EstimatorName) -> Result<(Policy, f64)> {
-    let recipe = Recipe {
-        estimator,
-        context_map: ContextKind::Nystrom,
-        centres: 8,
-        anchors: 5,
-        starts: 2,
-        seed,
-        ..Recipe::default()
-    };
+fn fit(rows: usize, seed: u64, estimator: EstimatorChoice) -> Result<(Policy, f64)> {
+    let map = ContextChoice::Nystrom { centres: 8, bandwidth: None };
+    let recipe = Recipe { estimator, starts: 2, seed, ..Recipe::default() }.with_context_map(map).with_anchors(5);
     let log = Chess::simulate(rows, seed + 1).log()?;
     let policy = learn(&log.on(&Engine::single()), &recipe)?.policy;
     let value = chess_value(&policy);

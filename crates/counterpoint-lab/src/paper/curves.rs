@@ -104,8 +104,8 @@ pub fn reward_shape(ask: &Ask) -> Result<Exhibit> {
 pub fn contexts(ask: &Ask) -> Result<Exhibit> {
     let shown = ask.by_effort(400, 1500);
     let mut pictures = Vec::new();
-    for (kind, world) in potentials(ask)? {
-        let truth = &world.truth;
+    for set in potentials(ask)? {
+        let (kind, truth) = (set.kind, &set.truth);
         let mut order: Vec<usize> = (0..truth.hidden.len()).collect();
         // every k-th row, so that all of a file is seen
         let step = truth.hidden.len().div_ceil(shown);

@@ -4,22 +4,21 @@
 
 mod agreement;
 mod anchors;
-mod ask;
 mod bias;
 mod chess;
 mod clipping;
 mod curves;
-mod data;
+mod dataset;
 mod draw;
+mod effort;
 mod exhibit;
+mod fits;
 mod outlier;
-mod parts;
 mod pool;
 mod protocol;
 mod proximal;
 mod published;
 mod rates;
-mod sets;
 mod statistics;
 mod table1;
 mod table2;
@@ -32,11 +31,13 @@ mod whatif;
 
 pub use agreement::ips_snips;
 pub use anchors::anchors;
-pub use ask::{Ask, Effort};
 pub use chess::chess;
 pub use clipping::clipping;
 pub use curves::{contexts, reward_shape, soft_clipping};
-pub use data::{Truth, World, cocoa, drawn_cocoa, drawn_potential, potential, potentials, read_potential, warfarin};
+pub use dataset::{
+    Dataset, Kind, Truth, cocoa, drawn_cocoa, drawn_potential, potential, potentials, read_potential, warfarin,
+};
+pub use effort::{Ask, Effort};
 pub use exhibit::{Axis, Cell, Claim, Exhibit, Mark, Picture, Series, Table, Value};
 pub use outlier::outlier;
 pub use protocol::{lower_bound, threshold};

@@ -4,15 +4,15 @@ use super::draw::{curve, picture, series};
 use super::statistics::{Paired, mean};
 use super::{Ask, Axis, Claim, Exhibit, Mark, Series, Table};
 use crate::{OUTLIER_ACTION, OUTLIER_CONTEXT, Outlier};
-use counterpoint::recipe::EstimatorName;
+use counterpoint::recipe::EstimatorChoice;
 use counterpoint::{Engine, Policy, Recipe, Result, learn};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Rows of a log.
 const ROWS: usize = 2_000;
-const ESTIMATORS: [(&str, EstimatorName); 2] =
-    [("unclipped", EstimatorName::Ips), ("soft-clipped", EstimatorName::SoftClipped)];
+const ESTIMATORS: [(&str, EstimatorChoice); 2] =
+    [("unclipped", EstimatorChoice::Ips), ("soft-clipped", EstimatorChoice::SoftClipped { cap: 3.0 })];
 
 #[derive(Serialize, Deserialize)]
 struct Learned {
@@ -31,7 +31,7 @@ pub fn outlier(ask: &Ask) -> Result<Exhibit> {
     let runs: Vec<Vec<Learned>> = (0..seeds)
         .into_par_iter()
         .map(|seed| {
-            let fit = |(name, e): &(&str, EstimatorName)| {
+            let fit = |(name, e): &(&str, EstimatorChoice)| {
                 ask.once(&format!("outlier {ROWS} {name} {seed}"), || fit(seed, *e, &fresh))
             };
             ESTIMATORS.iter().map(fit).collect()
@@ -80,9 +80,9 @@ pub fn outlier(ask: &Ask) -> Result<Exhibit> {
     })
 }
 
-fn fit(seed: u64, estimator: EstimatorName, fresh: &Outlier) -> Result<Learned> {
+fn fit(seed: u64, estimator: EstimatorChoice, fresh: &Outlier) -> Result<Learned> {
     let drawn = Outlier::simulate(ROWS, seed + 1);
-    let recipe = Recipe { estimator, anchors: 8, cap: 3.0, starts: 2, seed, ..Recipe::default() };
+    let recipe = Recipe { estimator, starts: 2, seed, ..Recipe::default() }.with_anchors(8);
     let policy = learn(&drawn.log()?.on(&Engine::single()), &recipe)?.policy;
     let mut scorer = policy.scorer();
     let mut weight =

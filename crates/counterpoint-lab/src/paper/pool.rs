@@ -4,10 +4,9 @@
 //! points, and each in variants that differ in one thing only. A fit is done once and remembered, so the figures share them.
 
 use super::Ask;
-use super::{World, drawn_cocoa, potential, warfarin};
+use super::{Dataset, Kind, drawn_cocoa, potential, warfarin};
 use crate::Potential;
-use counterpoint::features::ContextKind;
-use counterpoint::recipe::EstimatorName;
+use counterpoint::recipe::{ContextChoice, EstimatorChoice};
 use counterpoint::{Engine, Estimator, Grid, Recipe, Result, evaluate, learn};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -15,26 +14,12 @@ use serde::{Deserialize, Serialize};
 /// What p-values over the pool mean.
 pub(super) const DEPENDENCE: &str = "All fits of a set see the same rows: p-values and intervals speak of recipes and starting points on these logs, not of other logs.";
 
-/// A set that policies are learned from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// One of the synthetic sets.
-    Potential(Potential),
-    /// Warfarin, where its file is.
-    Warfarin,
-    /// The twin of CoCoA.
-    Cocoa,
-}
-
 /// The synthetic sets.
-pub(super) const SYNTHETIC: [Place; 3] = [
-    Place::Potential(Potential::Moons),
-    Place::Potential(Potential::Circles),
-    Place::Potential(Potential::Anisotropic),
-];
+pub(super) const SYNTHETIC: [Kind; 3] =
+    [Kind::Potential(Potential::Moons), Kind::Potential(Potential::Circles), Kind::Potential(Potential::Anisotropic)];
 
 /// All sets of Figure 20.
-pub(super) const EVERYWHERE: [Place; 5] = [SYNTHETIC[0], SYNTHETIC[1], SYNTHETIC[2], Place::Warfarin, Place::Cocoa];
+pub(super) const EVERYWHERE: [Kind; 5] = [SYNTHETIC[0], SYNTHETIC[1], SYNTHETIC[2], Kind::Warfarin, Kind::Cocoa];
 
 /// Rows of the twin of CoCoA, quick and full: fewer than elsewhere, because there are many fits.
 const COCOA_ROWS: (usize, usize) = (20_000, 200_000);
@@ -42,69 +27,51 @@ const COCOA_ROWS: (usize, usize) = (20_000, 200_000);
 /// Of the grid's 5 to 20 anchors on Warfarin, those whose parameters (82 each) are fewer than the rows to learn from (1,312).
 const WARFARIN_ANCHORS: usize = 15;
 
-impl Place {
-    /// Its name, for files too.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Place::Potential(kind) => kind.name(),
-            Place::Warfarin => "warfarin",
-            Place::Cocoa => "cocoa",
-        }
-    }
-
-    /// Its name in a sentence.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Place::Potential(kind) => kind.name(),
-            Place::Warfarin => "Warfarin",
-            Place::Cocoa => "the twin of CoCoA",
-        }
-    }
-
+impl Kind {
     /// Its built-in grid.
     pub(super) fn grid(self) -> &'static str {
         match self {
-            Place::Potential(_) => "paper-synthetic",
-            Place::Warfarin => "paper-warfarin",
-            Place::Cocoa => "paper-cocoa",
+            Kind::Potential(_) => "paper-synthetic",
+            Kind::Warfarin => "paper-warfarin",
+            Kind::Cocoa => "paper-cocoa",
         }
     }
 
     /// Recipes, and starting points of each.
     fn size(self, ask: &Ask) -> (usize, usize) {
         match self {
-            Place::Potential(_) => ask.by_effort((8, 1), (60, 3)),
-            Place::Warfarin => ask.by_effort((4, 1), (20, 2)),
-            Place::Cocoa => ask.by_effort((4, 1), (20, 1)),
+            Kind::Potential(_) => ask.by_effort((8, 1), (60, 3)),
+            Kind::Warfarin => ask.by_effort((4, 1), (20, 2)),
+            Kind::Cocoa => ask.by_effort((4, 1), (20, 1)),
         }
     }
 
     fn recipes(self, ask: &Ask) -> Result<Vec<Recipe>> {
         let count = self.size(ask).0;
         let mut grid = Grid::named_or_file(self.grid())?;
-        if self != Place::Warfarin {
+        if self != Kind::Warfarin {
             grid.limit = Some(count);
             return grid.candidates(7);
         }
         grid.limit = Some(2 * count);
-        let fitting = grid.candidates(7)?.into_iter().filter(|r| r.anchors <= WARFARIN_ANCHORS);
+        let fitting = grid.candidates(7)?.into_iter().filter(|r| r.basis().anchors <= WARFARIN_ANCHORS);
         // with 81 contexts the usual noise adds up to a random policy
         Ok(fitting.take(count).map(|r| Recipe { start_noise: 0.01, ..r }).collect())
     }
 
-    fn world(self, ask: &Ask) -> Result<Option<World>> {
+    fn dataset(self, ask: &Ask) -> Result<Option<Dataset>> {
         match self {
-            Place::Potential(kind) => potential(ask, kind).map(Some),
-            Place::Warfarin => warfarin(ask),
-            Place::Cocoa => drawn_cocoa(ask.by_effort(COCOA_ROWS.0, COCOA_ROWS.1), 1).map(Some),
+            Kind::Potential(kind) => potential(ask, kind).map(Some),
+            Kind::Warfarin => warfarin(ask),
+            Kind::Cocoa => drawn_cocoa(ask.by_effort(COCOA_ROWS.0, COCOA_ROWS.1), 1).map(Some),
         }
     }
 
     /// Names its rows, for the keys of finished work.
-    fn source(self, world: &World) -> String {
+    fn source(self, set: &Dataset) -> String {
         match self {
-            Place::Potential(kind) => format!("{kind} ({})", world.source),
-            _ => format!("{} ({}, {} rows to learn from)", self.name(), world.source, world.parts.train.rows()),
+            Kind::Potential(kind) => format!("{kind} ({})", set.source),
+            _ => format!("{} ({}, {} rows to learn from)", self.name(), set.source, set.parts.train.rows()),
         }
     }
 }
@@ -112,8 +79,8 @@ impl Place {
 /// The fits of a set.
 pub(super) struct Pool {
     /// The set.
-    pub(super) place: Place,
-    /// Starting points a recipe.
+    pub(super) place: Kind,
+    /// Starting points per recipe.
     pub(super) starts: usize,
     /// For every recipe and starting point, the first recipe's first: the variants in the order asked for.
     pub(super) fits: Vec<Vec<Fitted>>,
@@ -159,23 +126,23 @@ pub(super) struct Fitted {
 }
 
 /// The fits of those of the sets that are there.
-pub(super) fn pool(ask: &Ask, places: &[Place], variants: &[Variant]) -> Result<Vec<Pool>> {
+pub(super) fn pool(ask: &Ask, places: &[Kind], variants: &[Variant]) -> Result<Vec<Pool>> {
     let mut there = Vec::new();
     for place in places {
-        if let Some(world) = place.world(ask)? {
-            there.push((*place, world, place.recipes(ask)?));
+        if let Some(set) = place.dataset(ask)? {
+            there.push((*place, set, place.recipes(ask)?));
         }
     }
     let mut wanted = Vec::new();
-    for (place, world, recipes) in &there {
+    for (place, set, recipes) in &there {
         let starts = place.size(ask).1 as u64;
         for (index, recipe) in recipes.iter().enumerate() {
-            let name = format!("pool {} recipe {index} of {}", place.source(world), recipes.len());
-            wanted.extend((0..starts).map(|seed| (world, recipe, name.clone(), seed)));
+            let name = format!("pool {} recipe {index} of {}", place.source(set), recipes.len());
+            wanted.extend((0..starts).map(|seed| (set, recipe, name.clone(), seed)));
         }
     }
-    let all = wanted.par_iter().map(|(world, recipe, name, seed)| {
-        let fit = |v: &Variant| ask.once(&format!("{name} seed {seed} {v:?}"), || fit(world, &vary(recipe, *seed, *v)));
+    let all = wanted.par_iter().map(|(set, recipe, name, seed)| {
+        let fit = |v: &Variant| ask.once(&format!("{name} seed {seed} {v:?}"), || fit(set, &vary(recipe, *seed, *v)));
         variants.iter().map(fit).collect::<Result<Vec<Fitted>>>()
     });
     let mut all = all.collect::<Result<Vec<_>>>()?.into_iter();
@@ -192,23 +159,26 @@ fn vary(recipe: &Recipe, seed: u64, variant: Variant) -> Recipe {
     let one = Recipe { starts: 1, seed, ..recipe.clone() };
     match variant {
         Variant::Soft => one,
-        Variant::Hard => Recipe { estimator: EstimatorName::Clipped, ..one },
-        Variant::Plain => Recipe { proximal_steps: 0, ..one },
+        Variant::Hard => {
+            let cap = one.estimator.cap().unwrap_or(f64::INFINITY);
+            Recipe { estimator: EstimatorChoice::Clipped { cap }, ..one }
+        }
+        Variant::Plain => one.with_proximal_steps(0),
     }
 }
 
-fn fit(world: &World, recipe: &Recipe) -> Result<Fitted> {
+fn fit(set: &Dataset, recipe: &Recipe) -> Result<Fitted> {
     let engine = Engine::single();
-    let learned = learn(&world.parts.train.on(&engine), recipe)?;
+    let learned = learn(&set.parts.train.on(&engine), recipe)?;
     let offline = |estimator: &Estimator| -> Result<Offline> {
-        let e = evaluate(&world.parts.test.on(&engine), &learned.policy, estimator)?;
+        let e = evaluate(&set.parts.test.on(&engine), &learned.policy, estimator)?;
         Ok(Offline { value: -e.cost(), std_error: e.std_error })
     };
-    let valid = evaluate(&world.parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
+    let valid = evaluate(&set.parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
     Ok(Fitted {
-        linear: recipe.context_map == ContextKind::Linear,
-        online: world.truth.value(&learned.policy, 1).0,
-        objective: world.parts.train.schema().direction.to_user(learned.objective), // a cost
+        linear: recipe.basis().context_map == ContextChoice::Linear,
+        online: set.truth.value(&learned.policy, 1).0,
+        objective: set.parts.train.schema().direction.to_user(learned.objective), // a cost
         evaluations: learned.starts[0].evaluations,
         share: valid.effective / valid.rows,
         ips: offline(&Estimator::IPS)?,
@@ -217,7 +187,7 @@ fn fit(world: &World, recipe: &Recipe) -> Result<Fitted> {
 }
 
 /// What all exhibits of the pool say about it.
-pub(super) fn about(ask: &Ask, places: &[Place]) -> String {
+pub(super) fn about(ask: &Ask, places: &[Kind]) -> String {
     let (recipes, starts) = SYNTHETIC[0].size(ask);
     let mut words = format!(
         "{recipes} recipes drawn from the grid of Table 5, {starts} starting point(s) each, on each of the three synthetic sets"
@@ -235,9 +205,9 @@ pub(super) fn notes(pools: &[Pool]) -> Vec<String> {
         "CoCoA cannot be shipped: its twin has the summary of the paper's Table 1, and how its reward depends on bid and context is ours."
             .to_string(),
     ];
-    notes.push(match pools.iter().any(|p| p.place == Place::Warfarin) {
-        true => "On Warfarin rewards are minus milligrams a week; costs enter less their mean, without which a clipped objective is best \
-                 served by weights of nought. Of the grid, 20 anchors are left out: they make more parameters than there are rows to learn from."
+    notes.push(match pools.iter().any(|p| p.place == Kind::Warfarin) {
+        true => "On Warfarin rewards are minus milligrams per week; costs enter less their mean, without which a clipped objective is best \
+                 served by weights of zero. Of the grid, 20 anchors are left out: they make more parameters than there are rows to learn from."
             .into(),
         false => "Warfarin is left out, because its file is not here (--data).".into(),
     });
@@ -258,7 +228,7 @@ mod tests {
             }
         }
         let ask = Ask::new(Effort::Full, None, Engine::single());
-        let most = |place: Place| place.recipes(&ask).unwrap().iter().map(|r| r.anchors).max();
-        assert_eq!((most(Place::Warfarin), most(Place::Cocoa)), (Some(15), Some(5)));
+        let most = |place: Kind| place.recipes(&ask).unwrap().iter().map(|r| r.basis().anchors).max();
+        assert_eq!((most(Kind::Warfarin), most(Kind::Cocoa)), (Some(15), Some(5)));
     }
 }

@@ -62,7 +62,7 @@ pub fn lower_bound(ask: &Ask) -> Result<Exhibit> {
     }
     Ok(Exhibit {
         about: format!(
-            "{logs} logs a setup with {policies} policies each, gate and decision on {rows} rows each; and the learned policies of the pool on the test rows of the three sets. The lower bound is the estimate less {Z:.2} standard errors. Policies with n_eff / n below {GATE} are left out."
+            "{logs} logs per setup with {policies} policies each, gate and decision on {rows} rows each; and the learned policies of the pool on the test rows of the three sets. The lower bound is the estimate less {Z:.2} standard errors. Policies with n_eff / n below {GATE} are left out."
         ),
         tables: vec![Table {
             caption: "True reward minus lower bound; a gap below 0 is a promise that was not kept (nominal 2.5%)".into(),
@@ -139,7 +139,7 @@ pub fn threshold(ask: &Ask) -> Result<Exhibit> {
     }
     Ok(Exhibit {
         about: format!(
-            "{logs} logs a setup with {policies} policies each; deployed where n_eff / n on {rows} valid rows passes the threshold and the lower bound on {rows} test rows passes the mean reward of the log. Positive: truly better than the logging policy."
+            "{logs} logs per setup with {policies} policies each; deployed where n_eff / n on {rows} valid rows passes the threshold and the lower bound on {rows} test rows passes the mean reward of the log. Positive: truly better than the logging policy."
         ),
         tables: vec![Table {
             caption: "Scores at three thresholds".into(),

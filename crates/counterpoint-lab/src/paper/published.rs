@@ -1,9 +1,9 @@
 //! Why the paper's policies over buckets earn so little: the authors' published code, changed one thing at a time until it is ours.
 
-use super::parts::{Fit, Found, HEAD, Job, Set, chosen, compared, value};
+use super::fits::{Fit, Found, HEAD, Job, chosen, compared, value};
 use super::statistics::mean;
 use super::table6::{discrete, pairs};
-use super::{Ask, Cell, Claim, Table};
+use super::{Ask, Cell, Claim, Dataset, Table};
 use crate::discrete::{Buckets, Coefficients, Constants, DiscretePolicy, Divisor, PublishedRecipe, Training};
 use counterpoint::features::ContextKind;
 use counterpoint::{Estimator, Result};
@@ -82,8 +82,8 @@ fn jobs(ask: &Ask, learned: &Learned) -> Vec<Job> {
 }
 
 impl Acts {
-    fn apply(&self, set: &Set, policy: &DiscretePolicy) -> DiscretePolicy {
-        let train = set.world.parts.train.blocks().iter();
+    fn apply(&self, set: &Dataset, policy: &DiscretePolicy) -> DiscretePolicy {
+        let train = set.parts.train.blocks().iter();
         let actions = || train.flat_map(|b| b.a[0].iter().copied()).collect::<Vec<f64>>();
         let buckets: Buckets = match self {
             Acts::AsLearned => policy.buckets.clone(),
@@ -95,8 +95,8 @@ impl Acts {
 }
 
 /// The reward of every test context, by step, then set; empty where nothing passed the gate.
-fn rewards(ask: &Ask, sets: &[Set]) -> Result<Vec<Vec<Vec<f64>>>> {
-    let cells: Vec<(&Set, Vec<Job>)> =
+fn rewards(ask: &Ask, sets: &[Dataset]) -> Result<Vec<Vec<Vec<f64>>>> {
+    let cells: Vec<(&Dataset, Vec<Job>)> =
         LEARNED.iter().flat_map(|l| sets.iter().map(move |set| (set, jobs(ask, l)))).collect();
     let fits: Vec<Option<Fit>> = chosen(ask, &cells)?;
     let of = |(_, learned, acts): &Step| -> Vec<Vec<f64>> {
@@ -111,8 +111,8 @@ fn rewards(ask: &Ask, sets: &[Set]) -> Result<Vec<Vec<Vec<f64>>>> {
 }
 
 /// What policies as published are worth whatever the settings, if the gate lets them through: by set, ascending.
-fn spread(ask: &Ask, sets: &[Set]) -> Result<Vec<Vec<f64>>> {
-    let of = |set: &Set| -> Result<Vec<f64>> {
+fn spread(ask: &Ask, sets: &[Dataset]) -> Result<Vec<Vec<f64>>> {
+    let of = |set: &Dataset| -> Result<Vec<f64>> {
         let fits: Vec<Fit> = jobs(ask, &LEARNED[0]).iter().map(|job| job.fit(ask, set)).collect::<Result<_>>()?;
         let mut values: Vec<f64> = fits.iter().filter(|f| f.passes()).map(|f| mean(&set.rewards(&f.found))).collect();
         values.sort_by(f64::total_cmp);
@@ -122,7 +122,7 @@ fn spread(ask: &Ask, sets: &[Set]) -> Result<Vec<Vec<f64>>> {
 }
 
 /// The table, what it says as claims, and in words.
-pub(super) fn steps(ask: &Ask, sets: &[Set]) -> Result<(Table, Vec<Claim>, String)> {
+pub(super) fn steps(ask: &Ask, sets: &[Dataset]) -> Result<(Table, Vec<Claim>, String)> {
     let rewards = rewards(ask, sets)?;
     let rows = STEPS.iter().zip(&rewards).enumerate().map(|(row, ((name, ..), of_sets))| {
         let cell = |(i, r): (usize, &Vec<f64>)| match r.is_empty() {

@@ -4,7 +4,7 @@ use super::draw::{picture, series};
 use super::statistics::{line, mean, std_error};
 use super::{Ask, Axis, Claim, Exhibit, Mark, Picture, Series, Table, Value};
 use crate::{Potential, Simulated, online_value};
-use counterpoint::recipe::StdKind;
+use counterpoint::recipe::{EstimatorChoice, StdChoice};
 use counterpoint::{Engine, Log, Policy, Recipe, Result, learn};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -116,13 +116,13 @@ impl Plan {
     fn points(&self, ask: &Ask, sizes: &[usize]) -> Result<Vec<Excess>> {
         let drawn = self.kind.simulate(TEST + self.huge + self.seeds * self.most, 11);
         let recipe = Recipe {
-            std: StdKind::Fixed(STD),
-            cap: 100.0,
-            anchors: 8,
-            proximal_steps: 3,
+            std: StdChoice::Fixed(STD),
+            estimator: EstimatorChoice::SoftClipped { cap: 100.0 },
             starts: 2,
             ..Recipe::default()
-        };
+        }
+        .with_anchors(8)
+        .with_proximal_steps(3);
         let reference = Recipe { starts: 4, ..recipe.clone() };
         let value = |rows: Range<usize>, engine: &Engine, recipe: &Recipe| -> Result<f64> {
             let learned = learn(&rows_of(&drawn, rows)?.on(engine), recipe)?;

@@ -22,7 +22,7 @@ pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
     let relative = variance.sqrt() / mean;
     Ok(Exhibit {
         about: "CoCoA, the paper's log of real-time bids, cannot be shipped. Its twin is a simulated log with the same \
-                summary at any number of rows: three contexts, a bid, and a reward that is mostly nought and sometimes large."
+                summary at any number of rows: three contexts, a bid, and a reward that is mostly zero and sometimes large."
             .into(),
         tables: vec![Table {
             caption: "Summary statistics; the errors are Monte-Carlo standard errors at this number of rows".into(),

@@ -115,7 +115,7 @@ fn table(caption: &str, counts: &[Counts], paper: &[[f64; 4]], policies: usize) 
         for (j, &count) in c.iter().enumerate() {
             let p = count / n;
             let printed = paper.get(i).and_then(|row| row.get(j)).map(|v| 100.0 * v / PAPER_POLICIES);
-            // no event at all: the upper end of a 68% interval, -ln(0.32) / n, says more than an error of nought
+            // no event at all: the upper end of a 68% interval, -ln(0.32) / n, says more than an error of zero
             let error = if count == 0.0 { 1.14 / n } else { (p * (1.0 - p) / n).sqrt() };
             row.push(Value { ours: 100.0 * p, error: Some(100.0 * error), paper: printed, paper_error: None }.into());
         }

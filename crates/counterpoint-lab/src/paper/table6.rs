@@ -1,9 +1,9 @@
 //! Table 6: transforms of the weight, on policies over buckets and on the loss predictor.
 
-use super::parts::{self, FITS, Fit, HEAD, Job, MAPS, Set, chosen, compared, value};
-use super::{Ask, Cell, Exhibit, Table, published};
+use super::fits::{FITS, Fit, HEAD, Job, MAPS, chosen, compared, value};
+use super::{Ask, Cell, Dataset, Exhibit, Table, potentials, published};
 use crate::discrete::DiscreteRecipe;
-use counterpoint::recipe::EstimatorName;
+use counterpoint::recipe::{EstimatorChoice, StdChoice};
 use counterpoint::{Estimator, Recipe, Result};
 
 /// A row of the table: its name, what it tries, and the paper's numbers with their error bars.
@@ -33,21 +33,26 @@ const METHODS: [Method; 6] = [
     Method {
         name: "PMCIS (CLP)",
         jobs: |ask| {
-            let recipe = |power_mix| Recipe { estimator: EstimatorName::PowerMean, power_mix, ..floored() };
+            let recipe = |mix| Recipe { estimator: EstimatorChoice::PowerMean { mix, power: -1.0 }, ..floored() };
             continuous(ask, &[recipe(0.03), recipe(0.1)])
         },
         paper: Some([(0.7244, 0.0005), (0.7189, 0.0004), (0.7739, 0.0008)]),
     },
     Method {
         name: "scIPS (CLP)",
-        jobs: |ask| continuous(ask, &[21.0, 59.9].map(|cap| Recipe { cap, ..floored() })),
+        jobs: |ask| {
+            continuous(
+                ask,
+                &[21.0, 59.9].map(|cap| Recipe { estimator: EstimatorChoice::SoftClipped { cap }, ..floored() }),
+            )
+        },
         paper: Some([(0.7674, 0.0008), (0.7805, 0.0004), (0.7703, 0.0002)]),
     },
 ];
 
 /// The default recipe with a floor under the std, so that wide caps do not follow single rows.
 fn floored() -> Recipe {
-    Recipe { std_floor: 0.05, ..Recipe::default() }
+    Recipe { std: StdChoice::Learned { floor: 0.05 }, ..Recipe::default() }
 }
 
 /// Recipes over buckets: numbers of buckets x context maps x caps.
@@ -56,7 +61,7 @@ pub(super) fn discrete(ask: &Ask, caps: &[f64], estimator: fn(f64) -> Estimator)
     for &buckets in ask.by_effort(&[10][..], &[5, 10, 20]) {
         for context_map in &MAPS[ask.by_effort(1, 0)..] {
             for &cap in &caps[ask.by_effort(caps.len() - 1, 0)..] {
-                let (estimator, context_map) = (estimator(cap), *context_map);
+                let (estimator, context_map) = (estimator(cap), context_map.kind());
                 jobs.push(DiscreteRecipe { buckets, context_map, estimator, ..effort(ask) });
             }
         }
@@ -79,8 +84,9 @@ pub(super) fn continuous(ask: &Ask, recipes: &[Recipe]) -> Vec<Job> {
     for recipe in &recipes[ask.by_effort(recipes.len() - 1, 0)..] {
         for &context_map in &MAPS[ask.by_effort(1, 0)..] {
             for &variance_penalty in ask.by_effort(&[0.0][..], &[0.0, 1.0]) {
-                let shape = Recipe { context_map, variance_penalty, ..recipe.clone() };
-                jobs.push(Job::Continuous(Box::new(Recipe { starts, proximal_steps, max_iterations, ..shape })));
+                let shape = Recipe { variance_penalty, starts, max_iterations, ..recipe.clone() };
+                let shape = shape.with_context_map(context_map).with_proximal_steps(proximal_steps);
+                jobs.push(Job::Continuous(Box::new(shape)));
             }
         }
     }
@@ -88,8 +94,9 @@ pub(super) fn continuous(ask: &Ask, recipes: &[Recipe]) -> Vec<Job> {
 }
 
 /// The chosen policy's reward of every test context: by method, then set.
-pub(super) fn run(ask: &Ask, sets: &[Set], methods: &[Method]) -> Result<Vec<Vec<Vec<f64>>>> {
-    let cells: Vec<(&Set, Vec<Job>)> = methods.iter().flat_map(|m| sets.iter().map(|w| (w, (m.jobs)(ask)))).collect();
+pub(super) fn run(ask: &Ask, sets: &[Dataset], methods: &[Method]) -> Result<Vec<Vec<Vec<f64>>>> {
+    let cells: Vec<(&Dataset, Vec<Job>)> =
+        methods.iter().flat_map(|m| sets.iter().map(|w| (w, (m.jobs)(ask)))).collect();
     let fits: Vec<Option<Fit>> = chosen(ask, &cells)?;
     let rewards: Vec<Vec<f64>> = fits
         .iter()
@@ -100,10 +107,10 @@ pub(super) fn run(ask: &Ask, sets: &[Set], methods: &[Method]) -> Result<Vec<Vec
 }
 
 /// The rows of a table like the paper's, the logging policy first.
-pub(super) fn table(caption: &str, sets: &[Set], methods: &[Method], rewards: &[Vec<Vec<f64>>]) -> Table {
+pub(super) fn table(caption: &str, sets: &[Dataset], methods: &[Method], rewards: &[Vec<Vec<f64>>]) -> Table {
     let logged = [0.5301, 0.5301, 0.4533];
     let first = sets.iter().zip(logged).map(|(w, paper)| {
-        let (ours, error) = w.world.logged();
+        let (ours, error) = w.logged();
         Cell::Value(super::Value { ours, error: Some(error), paper: Some(paper), paper_error: None })
     });
     let mut rows = vec![[Cell::from("Logging policy")].into_iter().chain(first).collect()];
@@ -118,14 +125,14 @@ pub(super) fn table(caption: &str, sets: &[Set], methods: &[Method], rewards: &[
 }
 
 /// Pairs of two methods over the sets, where both have a policy.
-pub(super) fn pairs<'a>(sets: &[Set], a: &'a [Vec<f64>], b: &'a [Vec<f64>]) -> Vec<(String, &'a [f64], &'a [f64])> {
+pub(super) fn pairs<'a>(sets: &[Dataset], a: &'a [Vec<f64>], b: &'a [Vec<f64>]) -> Vec<(String, &'a [f64], &'a [f64])> {
     let both = sets.iter().zip(a.iter().zip(b)).filter(|(_, (a, b))| !a.is_empty() && !b.is_empty());
     both.map(|(w, (a, b))| (w.kind.to_string(), &a[..], &b[..])).collect()
 }
 
 /// Table 6 of the paper, `table:weight_transforming`.
 pub fn table6(ask: &Ask) -> Result<Exhibit> {
-    let sets = parts::sets(ask)?;
+    let sets = potentials(ask)?;
     let rewards = run(ask, &sets, &METHODS)?;
     let (steps, more, why) = published::steps(ask, &sets)?;
     let against = |says: &str, a: usize, b: usize| compared(says, &pairs(&sets, &rewards[a], &rewards[b]));
@@ -160,7 +167,7 @@ pub fn table6(ask: &Ask) -> Result<Exhibit> {
              a model of the costs, which these smooth rewards suit. That is why they come out ahead of soft clipping here."
                 .into(),
             FITS.into(),
-            super::sets::FOUND.into(),
+            super::dataset::cuts::FOUND.into(),
             "CAB-DR is in the paper's doubly robust table only; it stands here because it is a transform of the weight \
              like the others."
                 .into(),

@@ -1,9 +1,9 @@
 //! Table 7: doubly robust policies, over buckets and continuous, and what the estimates behind them are worth.
 
-use super::parts::{self, FITS, Job, compared};
+use super::fits::{FITS, Job, compared};
 use super::table6::{BUCKETS, Method, continuous, discrete, pairs, run, table};
-use super::{Ask, Exhibit, bias};
-use counterpoint::recipe::EstimatorName;
+use super::{Ask, Exhibit, bias, potentials};
+use counterpoint::recipe::{EstimatorChoice, StdChoice};
 use counterpoint::{Estimator, Recipe, Result};
 
 const METHODS: [Method; 5] = [
@@ -24,24 +24,24 @@ const METHODS: [Method; 5] = [
     },
     Method {
         name: "Doubly robust, CDF differences (CLP)",
-        jobs: |ask| doubly_robust(ask, EstimatorName::DoublyRobustCdf),
+        jobs: |ask| doubly_robust(ask, EstimatorChoice::DoublyRobustCdf),
         paper: Some([(0.6115, 0.0001), (0.6113, 0.0002), (0.5977, 0.0001)]),
     },
     Method {
         name: "Doubly robust, exact (CLP)",
-        jobs: |ask| doubly_robust(ask, EstimatorName::DoublyRobust),
+        jobs: |ask| doubly_robust(ask, EstimatorChoice::DoublyRobust),
         paper: None,
     },
 ];
 
 /// With and without a std that cannot vanish: raw weights have no other brake. One start and few proximal steps, because the
 /// model term makes a pass several times as long.
-fn doubly_robust(ask: &Ask, estimator: EstimatorName) -> Vec<Job> {
-    let recipe = |std_floor| Recipe { estimator, std_floor, ..Recipe::default() };
+fn doubly_robust(ask: &Ask, estimator: EstimatorChoice) -> Vec<Job> {
+    let recipe = |floor| Recipe { estimator, std: StdChoice::Learned { floor }, ..Recipe::default() };
     let mut jobs = continuous(ask, &[recipe(0.01), recipe(0.2)]);
     for job in &mut jobs {
         if let Job::Continuous(recipe) = job {
-            (recipe.starts, recipe.proximal_steps) = (1, 3);
+            **recipe = Recipe { starts: 1, ..(**recipe).clone() }.with_proximal_steps(3);
         }
     }
     jobs
@@ -49,7 +49,7 @@ fn doubly_robust(ask: &Ask, estimator: EstimatorName) -> Vec<Job> {
 
 /// Table 7 of the paper, the doubly robust estimators, and the bias and variance of the estimates.
 pub fn table7(ask: &Ask) -> Result<Exhibit> {
-    let sets = parts::sets(ask)?;
+    let sets = potentials(ask)?;
     let rewards = run(ask, &sets, &METHODS)?;
     let against = |says: &str, a: usize, b: usize| compared(says, &pairs(&sets, &rewards[a], &rewards[b]));
     let (estimates, more) = bias::table(ask)?;

@@ -188,7 +188,7 @@ fn predictions() -> OutcomeCurves {
             let a = 0.05 + f64::from(i) * 0.06;
             [a, 0.15 + 0.72 / (1.0 + 1.9 * (a - best) * (a - best))]
         });
-        OutcomeCurve { context: context.into(), points: points.collect(), mean: best + 0.06, std: 0.28 }
+        OutcomeCurve { context: context.into(), points: points.collect(), mean: best + 0.06, std: Some(0.28) }
     };
     let curves = vec![
         curve("x0 = \u{2212}0.41, x1 = 0.92", 1.02),
@@ -205,6 +205,7 @@ fn estimators() -> EstimatorTable {
         effective: share.map(|s| 10_000.0 * s),
         effective_share: share,
         mean_weight,
+        draws: 0,
         failure: None,
     };
     let failed = EstimatorRow {

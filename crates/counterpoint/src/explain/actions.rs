@@ -2,7 +2,7 @@
 
 use super::{ENDS, Histogram};
 use crate::data::Log;
-use crate::policy::Policy;
+use crate::policy::{Ready, TargetPolicy};
 use serde::{Deserialize, Serialize};
 
 /// How one action is distributed in the log and under the policy.
@@ -28,7 +28,7 @@ pub struct ActionHistograms {
 /// assert_eq!((bid.logged.total(), bid.policy.as_ref().unwrap().total()), (500.0, 500.0));
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn action_histograms(log: &Log, policy: Option<&Policy>, seed: u64) -> Vec<ActionHistograms> {
+pub fn action_histograms(log: &Log, policy: Option<&dyn TargetPolicy>, seed: u64) -> Vec<ActionHistograms> {
     let (_, sample) = log.thin(ENDS);
     let q = log.q();
     let mut drawn: Vec<Histogram> = Vec::new();
@@ -41,7 +41,7 @@ pub fn action_histograms(log: &Log, policy: Option<&Policy>, seed: u64) -> Vec<A
         ActionHistograms { action: action.clone(), logged, policy: None }
     });
     let mut views: Vec<ActionHistograms> = views.collect();
-    if let Some(policy) = policy {
+    if let Some(policy) = policy.filter(|p| p.can_sample()) {
         draw(log, policy, seed, &mut drawn);
         views.iter_mut().zip(drawn).for_each(|(v, h)| v.policy = Some(h));
     }
@@ -49,13 +49,13 @@ pub fn action_histograms(log: &Log, policy: Option<&Policy>, seed: u64) -> Vec<A
 }
 
 /// Counts one drawn action per row and column.
-fn draw(log: &Log, policy: &Policy, seed: u64, into: &mut [Histogram]) {
-    let mut scorer = policy.scorer();
+fn draw(log: &Log, policy: &dyn TargetPolicy, seed: u64, into: &mut [Histogram]) {
+    let mut ready = Ready::new(policy);
     let mut x = vec![0.0; log.d()];
     for b in log.blocks() {
         for i in 0..b.rows() {
             b.context(i, &mut x);
-            let (action, _) = scorer.sample(&x, seed, b.ids[i]);
+            let Some((action, _)) = ready.draw(&x, seed, b.ids[i]) else { return };
             action.iter().zip(into.iter_mut()).for_each(|(a, h)| h.add(*a, b.omega[i]));
         }
     }

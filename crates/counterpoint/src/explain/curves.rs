@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::estimate::LossModel;
 use crate::features::anchors::quantile_sorted;
 use crate::learn::fit_model;
-use crate::policy::Policy;
+use crate::policy::{Law, Ready, TargetPolicy};
 use crate::recipe::Recipe;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct OutcomeCurve {
     /// Mean of the policy's action in this context.
     pub mean: f64,
     /// Its standard deviation.
-    pub std: f64,
+    pub std: Option<f64>,
 }
 
 /// The predicted outcome over one action for a few typical contexts.
@@ -40,28 +40,42 @@ pub struct OutcomeCurves {
 
 /// What a ridge regression on the train part predicts over the action, in three contexts: where the policy's mean action lies
 /// low, in the middle and high. Nothing for vector actions, or without contexts.
-pub fn outcome_curves(engine: &Engine, train: &Log, policy: &Policy) -> Result<Option<OutcomeCurves>> {
-    if policy.q() != 1 || policy.d() == 0 {
+pub fn outcome_curves(engine: &Engine, train: &Log, policy: &dyn TargetPolicy) -> Result<Option<OutcomeCurves>> {
+    let (schema, d) = (train.schema(), train.d());
+    if train.q() != 1 || d == 0 || !policy.can_sample() {
         return Ok(None);
     }
-    let model = fit_model(&train.on(engine), policy, &Recipe { model_ridge: 1e-4, ..Recipe::default() })?;
+    let model = fit_model(&train.on(engine), policy, &Recipe::default().with_model_ridge(1e-4))?;
     let ends = ends(train);
     let (x, _) = train.thin(SAMPLE);
-    let mut rows: Vec<(f64, &[f64])> = x.chunks_exact(policy.d()).map(|r| (policy.mean(r)[0], r)).collect();
+    let mut ready = Ready::new(policy);
+    let Some(mut rows) = x.chunks_exact(d).map(|r| Some((ready.mean(r)?[0], r))).collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let typical = [0.1, 0.5, 0.9].map(|level| rows[((rows.len() - 1) as f64 * level) as usize]);
-    let direction = train.schema().direction;
+    let direction = schema.direction;
     let curves = typical.map(|(mean, row)| {
         let words: Vec<String> =
-            policy.contexts.iter().zip(row).take(4).map(|(n, v)| format!("{n} = {v:.2}")).collect();
+            schema.contexts.iter().zip(row).take(4).map(|(n, v)| format!("{n} = {v:.2}")).collect();
         let points = predicted(&model, row, ends).map(|[a, cost]| [a, direction.to_user(cost)]).collect();
-        OutcomeCurve { context: words.join(", "), points, mean, std: policy.std()[0] }
+        OutcomeCurve { context: words.join(", "), points, mean, std: Some(std_at(policy, row)) }
     });
     Ok(Some(OutcomeCurves {
-        action: policy.actions[0].clone(),
+        action: schema.actions[0].clone(),
         predicted_by: "ridge regression on the train part; for orientation, the verdict does not use it".into(),
         curves: curves.into(),
     }))
+}
+
+/// The standard deviation of the action in one context: known, or that of seeded draws.
+fn std_at(policy: &dyn TargetPolicy, x: &[f64]) -> f64 {
+    if let Some(Law::Family { std, .. }) = policy.law(x) {
+        return std[0];
+    }
+    let draws: Vec<f64> = (0..SAMPLE as u64).map(|row| policy.draw(x, 0, row).0[0]).collect();
+    let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+    (draws.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / draws.len() as f64).sqrt()
 }
 
 /// The range of nearly all logged actions.

@@ -11,7 +11,7 @@
 use super::SAMPLE;
 use crate::data::{Input, Log};
 use crate::features::anchors::quantile_sorted;
-use crate::policy::{Policy, Scorer};
+use crate::policy::{Ready, TargetPolicy};
 use serde::{Deserialize, Serialize};
 
 /// At most this many views; the least important are left out.
@@ -82,7 +82,8 @@ pub struct Level {
     pub upper: f64,
 }
 
-/// The partial dependence of every mean action on every context, the most important first, at most twelve.
+/// The partial dependence of every mean action on every context, the most important first, at most twelve. Nothing where the policy
+/// does not know its mean.
 ///
 /// ```
 /// use counterpoint::explain::dependence;
@@ -95,16 +96,18 @@ pub struct Level {
 /// assert_eq!(dependence(&log, &policy)[0].importance, 0.0);
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn dependence(log: &Log, policy: &Policy) -> Vec<Dependence> {
+pub fn dependence(log: &Log, policy: &dyn TargetPolicy) -> Vec<Dependence> {
     let (x, _) = log.thin(SAMPLE);
-    if policy.d() == 0 || x.is_empty() {
+    let (schema, d) = (log.schema(), log.d());
+    if d == 0 || x.is_empty() || policy.mean(&x[..d]).is_none() {
         return Vec::new();
     }
-    let mut what_if = WhatIf { rows: x.chunks_exact(policy.d()).collect(), scorer: policy.scorer(), policy };
+    let inputs = if schema.inputs.is_empty() { Input::numbers(&schema.contexts) } else { schema.inputs.clone() };
+    let mut what_if = WhatIf { rows: x.chunks_exact(d).collect(), policy: Ready::new(policy) };
     let mut places = Vec::new();
     let mut first = 0;
-    for input in policy.encoding() {
-        for action in 0..policy.q() {
+    for input in inputs {
+        for action in 0..log.q() {
             let place = Place { first, action, input: input.clone() };
             places.push((what_if.importance(&place), place));
         }
@@ -114,7 +117,7 @@ pub fn dependence(log: &Log, policy: &Policy) -> Vec<Dependence> {
     places.truncate(SHOWN);
     let view = |(importance, place): (f64, Place)| Dependence {
         context: place.input.name().into(),
-        action: policy.actions[place.action].clone(),
+        action: schema.actions[place.action].clone(),
         importance,
         shape: what_if.shape(&place),
     };
@@ -138,21 +141,18 @@ impl Place {
 /// Sampled rows, and a policy that is asked what it would do if they were otherwise.
 struct WhatIf<'a> {
     rows: Vec<&'a [f64]>,
-    policy: &'a Policy,
-    scorer: Scorer<'a>,
+    policy: Ready<'a>,
 }
 
 impl WhatIf<'_> {
     /// Mean actions of the first `rows` rows, each changed by `set`; sorted.
     fn means(&mut self, rows: usize, action: usize, set: &dyn Fn(&mut [f64])) -> Vec<f64> {
-        let mut mu = vec![0.0; self.policy.q()];
         let step = self.rows.len().div_ceil(rows).max(1);
         let mut means = Vec::with_capacity(rows);
         for row in self.rows.iter().step_by(step) {
             let mut row = row.to_vec();
             set(&mut row);
-            self.scorer.mean(&row, &mut mu);
-            means.push(mu[action]);
+            means.push(mean_of(&mut self.policy, &row, action));
         }
         means.sort_by(f64::total_cmp);
         means
@@ -209,13 +209,14 @@ impl WhatIf<'_> {
             CurvePoint { x, mean, lower, upper }
         };
         let curve = (0..=STEPS).map(point).collect();
-        let mut mu = vec![0.0; self.policy.q()];
-        let dot = |r: &&[f64]| {
-            self.scorer.mean(r, &mut mu);
-            [r[first], mu[action]]
-        };
-        Shape::Numeric { rows: self.rows.iter().map(dot).collect(), curve }
+        let rows = self.rows.iter().map(|r| [r[first], mean_of(&mut self.policy, r, action)]).collect();
+        Shape::Numeric { rows, curve }
     }
+}
+
+/// The mean of one action in one context; asked only of policies that know it.
+fn mean_of(policy: &mut Ready, row: &[f64], action: usize) -> f64 {
+    policy.mean(row).map_or(f64::NAN, |mean| mean[action])
 }
 
 fn mean(values: &[f64]) -> f64 {

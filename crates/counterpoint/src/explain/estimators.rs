@@ -5,7 +5,7 @@ use crate::data::Log;
 use crate::engine::Engine;
 use crate::estimate::Form;
 use crate::evaluate::{Aids, Evaluator, every_estimator};
-use crate::policy::Policy;
+use crate::policy::TargetPolicy;
 use serde::{Deserialize, Serialize};
 
 /// What every estimator says of a policy on the same rows, on the user's scale.
@@ -32,6 +32,9 @@ pub struct EstimatorRow {
     pub effective_share: Option<f64>,
     /// Mean of the weights it uses; none where no row is weighed.
     pub mean_weight: Option<f64>,
+    /// Actions drawn per row for the expectation of the loss model; 0 where it is exact or not asked for.
+    #[serde(default)]
+    pub draws: usize,
     /// Why there is no answer.
     pub failure: Option<String>,
 }
@@ -53,7 +56,7 @@ pub struct EstimatorRow {
 /// assert!(table.estimators.iter().any(|e| e.name == "direct" && e.failure.is_some())); // no loss model was given
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn estimator_table(engine: &Engine, log: &Log, policy: &Policy, cap: f64, aids: Aids) -> EstimatorTable {
+pub fn estimator_table(engine: &Engine, log: &Log, policy: &dyn TargetPolicy, cap: f64, aids: Aids) -> EstimatorTable {
     let direction = log.schema().direction;
     let row = |(name, estimator): (&str, crate::estimate::Estimator)| {
         let name = name.to_string();
@@ -66,6 +69,7 @@ pub fn estimator_table(engine: &Engine, log: &Log, policy: &Policy, cap: f64, ai
                     effective: weighs.then_some(e.effective),
                     effective_share: weighs.then_some(e.effective / e.rows),
                     mean_weight: weighs.then_some(e.mean_weight),
+                    draws: e.draws,
                     failure: None,
                 }
             }
@@ -76,6 +80,7 @@ pub fn estimator_table(engine: &Engine, log: &Log, policy: &Policy, cap: f64, ai
                 effective: None,
                 effective_share: None,
                 mean_weight: None,
+                draws: 0,
                 failure: Some(e.to_string().lines().next().unwrap_or_default().to_string()),
             },
         }

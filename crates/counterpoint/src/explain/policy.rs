@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::evaluate::Aids;
 use crate::learn::fit_model;
-use crate::policy::Policy;
+use crate::policy::TargetPolicy;
 use crate::recipe::Recipe;
 use crate::select::Selected;
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ pub struct Evidence<'a> {
     /// Train, valid and test.
     pub parts: &'a Parts,
     /// The policy.
-    pub policy: &'a Policy,
+    pub policy: &'a dyn TargetPolicy,
     /// What was certified of it.
     pub certificate: &'a Certificate,
     /// The recipe it was learned by, if known.
@@ -153,10 +153,10 @@ pub struct Evidence<'a> {
 pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
     let (c, parts) = (e.certificate, e.parts);
     let histogram = |part| weight_histogram(e.engine, part, e.policy);
-    let model_recipe = Recipe { model_ridge: e.recipe.map_or(1e-3, |r| r.model_ridge), ..Recipe::default() };
+    let model_recipe = Recipe::default().with_model_ridge(e.recipe.map_or(1e-3, |r| r.model.ridge));
     let model = fit_model(&parts.train.on(e.engine), e.policy, &model_recipe).ok();
     let aids = Aids { model: model.as_ref(), logging: None };
-    let cap = e.recipe.map_or(15.0, |r| r.cap);
+    let cap = e.recipe.and_then(|r| r.estimator.cap()).unwrap_or(15.0);
     Ok(PolicyReport {
         title: format!("Is there a better policy in {}?", e.name),
         outcome: OutcomeColumn::of(e.log),

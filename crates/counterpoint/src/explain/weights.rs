@@ -6,7 +6,7 @@ use crate::data::Log;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::folds::score;
-use crate::policy::Policy;
+use crate::policy::TargetPolicy;
 use serde::{Deserialize, Serialize};
 
 /// The importance weights of one part of the log: overlap in figures.
@@ -33,7 +33,7 @@ pub struct PartWeights {
 }
 
 /// The importance weights of every row, w = pi(a|x) / p, in logarithmic bins from 1e-4 to 1000.
-pub fn weight_histogram(engine: &Engine, log: &Log, policy: &Policy) -> Result<Histogram> {
+pub fn weight_histogram(engine: &Engine, log: &Log, policy: &dyn TargetPolicy) -> Result<Histogram> {
     let mut histogram = Histogram::logarithmic(1e-4, 1e3, 42);
     for s in score(engine, log, policy)? {
         s.log_w.iter().zip(&s.omega).for_each(|(l, o)| histogram.add(l.exp(), *o));

@@ -5,7 +5,7 @@ use clap::Args;
 use counterpoint::certify::{Terms, certify};
 use counterpoint::{Engine, Estimator, Gate, Grid, Memory, Recipe, Result, evaluate, learn, select};
 use counterpoint_lab::Potential;
-use counterpoint_lab::paper::{World, drawn_potential, read_potential};
+use counterpoint_lab::paper::{Dataset, drawn_potential, read_potential};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -37,13 +37,13 @@ impl Potentials {
         let recipe = Recipe::from_toml(&self.set.join("\n"))?;
         for kind in Potential::ALL {
             for seed in 0..self.seeds {
-                let world = match &self.data {
+                let set = match &self.data {
                     Some(dir) => read_potential(dir, kind, 1)?,
                     None => drawn_potential(kind, 30_000, seed + 1)?,
                 };
                 let said = match &grid {
-                    Some(grid) => selected(&engine, &world, grid, seed)?,
-                    None => learned(&engine, &world, &Recipe { seed, ..recipe.clone() })?,
+                    Some(grid) => selected(&engine, &set, grid, seed)?,
+                    None => learned(&engine, &set, &Recipe { seed, ..recipe.clone() })?,
                 };
                 say::result(format_args!("{kind:>12} seed {seed}: {said}"));
             }
@@ -53,8 +53,8 @@ impl Potentials {
 }
 
 /// What a recipe learns, and what it is worth.
-fn learned(engine: &Engine, world: &World, recipe: &Recipe) -> Result<String> {
-    let parts = &world.parts;
+fn learned(engine: &Engine, set: &Dataset, recipe: &Recipe) -> Result<String> {
+    let parts = &set.parts;
     let clock = Instant::now();
     let learned = learn(&parts.train.on(engine), recipe)?;
     let seconds = clock.elapsed().as_secs_f64();
@@ -62,7 +62,7 @@ fn learned(engine: &Engine, world: &World, recipe: &Recipe) -> Result<String> {
     let valid = evaluate(&parts.valid.on(engine), &learned.policy, &Estimator::SNIPS)?;
     Ok(format!(
         "test reward {:.4} | objective {:.4}, std {:.3}, valid SNIPS {:.4} ± {:.4}, n_eff/n {:.3}, mean weight {:.3} | {passes} passes, {seconds:.1} s",
-        world.truth.value(&learned.policy, 1).0,
+        set.truth.value(&learned.policy, 1).0,
         learned.objective,
         learned.policy.std()[0],
         valid.estimate,
@@ -73,10 +73,10 @@ fn learned(engine: &Engine, world: &World, recipe: &Recipe) -> Result<String> {
 }
 
 /// What `select` picks, what it is worth, and what a certificate says of it.
-fn selected(engine: &Engine, world: &World, grid: &Grid, seed: u64) -> Result<String> {
+fn selected(engine: &Engine, set: &Dataset, grid: &Grid, seed: u64) -> Result<String> {
     let clock = Instant::now();
     let chosen = select(
-        &(world.parts.train.on(engine), world.parts.valid.on(engine)),
+        &(set.parts.train.on(engine), set.parts.valid.on(engine)),
         grid,
         seed,
         Gate::default(),
@@ -84,11 +84,11 @@ fn selected(engine: &Engine, world: &World, grid: &Grid, seed: u64) -> Result<St
     )?;
     let seconds = clock.elapsed().as_secs_f64();
     let terms = Terms { seed, ..Terms::default() };
-    let c = certify(&chosen.policy, &world.parts.valid.on(engine), &world.parts.test.on(engine), &terms)?;
+    let c = certify(&chosen.policy, &set.parts.valid.on(engine), &set.parts.test.on(engine), &terms)?;
     let gain = c.difference;
     Ok(format!(
         "test reward {:.4} | {:?}, gain {:.4} in [{:.4}, {:.4}], {} recipes, {seconds:.1} s",
-        world.truth.value(&chosen.policy, 1).0,
+        set.truth.value(&chosen.policy, 1).0,
         c.verdict,
         gain.estimate,
         gain.lower,

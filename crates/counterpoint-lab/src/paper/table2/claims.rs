@@ -2,8 +2,8 @@
 
 use super::search::{CLASSES, ESTIMATORS, Tested, takes};
 use super::{Found, PAPER, index, shown};
-use crate::paper::data::missing;
-use crate::paper::sets::{Column, Kind};
+use crate::paper::dataset::cuts::Column;
+use crate::paper::dataset::{Kind, missing};
 use crate::paper::{Ask, Claim};
 use crate::{COCOA_REWARD, COCOA_REWARDED, cocoa_best, cocoa_chance};
 use counterpoint::Gate;
@@ -27,7 +27,7 @@ pub(super) fn all(columns: &[Column], found: &[Found]) -> Vec<Claim> {
 fn reached(columns: &[&Column], found: &[Found]) -> Claim {
     type Both<'a> = (&'a str, Option<[f64; 2]>, f64);
     let both: Vec<Both> =
-        columns.iter().map(|c| (c.kind.name(), shown(c, found, 0, CLP), PAPER[c.kind.column()][0][CLP])).collect();
+        columns.iter().map(|c| (c.kind.printed(), shown(c, found, 0, CLP), PAPER[c.kind.column()][0][CLP])).collect();
     let said = |(name, ours, paper): &Both| match ours {
         Some([ours, _]) => format!("{name} {ours:.4} (printed {paper:.4})"),
         None => format!("{name}: none passes (printed {paper:.4})"),
@@ -66,7 +66,7 @@ fn above(
         let others = (0..CLP).filter(|c| among(column, *c)).filter_map(|c| shown(column, found, e, c));
         let best = others.max_by(|a, b| a[0].total_cmp(&b[0]));
         if let (Some(clp), Some(best)) = (shown(column, found, e, CLP), best) {
-            margins.push((column.kind.name(), clp[0] - best[0], (clp[1] * clp[1] + best[1] * best[1]).sqrt()));
+            margins.push((column.kind.printed(), clp[0] - best[0], (clp[1] * clp[1] + best[1] * best[1]).sqrt()));
         }
     }
     // the Monte-Carlo error is tiny beside what another log would give: less than a hundredth of the log's reward is a tie
@@ -150,7 +150,7 @@ pub(super) fn notes(ask: &Ask, columns: &[Column], found: &[Found]) -> Vec<Strin
         ));
         notes.push(
             "Warfarin: five-fold cross-validation over train and valid; folds that fail the gate are dropped, and a recipe needs \
-             three that pass. Costs are measured from their mean, without which soft clipping drives all weights to nought. \
+             three that pass. Costs are measured from their mean, without which soft clipping drives all weights to zero. \
              Poly and stratified do not scale to 81 contexts, as the paper says."
                 .into(),
         );
@@ -159,7 +159,7 @@ pub(super) fn notes(ask: &Ask, columns: &[Column], found: &[Found]) -> Vec<Strin
         notes.extend(of_the_twin(column, found));
     }
     if ask.quick() {
-        notes.push("A quick run: two recipes a cell, one start, few steps. Not for quoting.".into());
+        notes.push("A quick run: two recipes per cell, one start, few steps. Not for quoting.".into());
     }
     notes
 }

@@ -3,8 +3,8 @@
 mod claims;
 mod search;
 
-use super::data::every_row_of;
-use super::sets::{self, Column, Kind, Set};
+use super::dataset::cuts::{Column, CutSet, quarters};
+use super::dataset::{Kind, every_row_of};
 use super::{Ask, Cell, Exhibit, Table, Value, cocoa};
 use crate::{COCOA_REWARD, Potential};
 use counterpoint::certify::Verdict;
@@ -41,7 +41,7 @@ pub(crate) fn run(ask: &Ask) -> Result<Exhibit> {
 }
 
 /// What each cell's choice is worth, behind the paper's gate and behind the library's.
-fn found(ask: &Ask, sets: &[Set]) -> Result<[Vec<Found>; 2]> {
+fn found(ask: &Ask, sets: &[CutSet]) -> Result<[Vec<Found>; 2]> {
     let searches: Vec<Search> = sets
         .iter()
         .flat_map(|set| ESTIMATORS.into_iter().flat_map(move |e| CLASSES.into_iter().map(move |c| (set, e, c))))
@@ -68,14 +68,14 @@ fn found(ask: &Ask, sets: &[Set]) -> Result<[Vec<Found>; 2]> {
 }
 
 /// All logs that are there.
-fn all(ask: &Ask) -> Result<Vec<Set>> {
+fn all(ask: &Ask) -> Result<Vec<CutSet>> {
     let mut sets = Vec::new();
     // the files are small and the fits few: a quick run takes all rows
     for kind in [Potential::Circles, Potential::Moons, Potential::Anisotropic] {
-        sets.push(Set::of(Kind::Potential(kind), every_row_of(ask, kind, 1)?));
+        sets.push(CutSet::of(every_row_of(ask, kind, 1)?));
     }
-    sets.extend(sets::quarters(ask)?);
-    sets.push(Set::of(Kind::Cocoa, cocoa(ask)?));
+    sets.extend(quarters(ask)?);
+    sets.push(CutSet::of(cocoa(ask)?));
     Ok(sets)
 }
 
@@ -83,8 +83,8 @@ fn show(ask: &Ask, columns: &[Column], found: &[Vec<Found>; 2]) -> Exhibit {
     let gate = Gate::default();
     Exhibit {
         about: format!(
-            "Every class of policies is trained with {} recipes a cell ({} on the twin of CoCoA) by soft-clipped IPS and by SNIPS; one is \
-             chosen offline, and its true value on the test contexts is measured with 100 sampled actions a context. On the twin, as in \
+            "Every class of policies is trained with {} recipes per cell ({} on the twin of CoCoA) by soft-clipped IPS and by SNIPS; one is \
+             chosen offline, and its true value on the test contexts is measured with 100 sampled actions per context. On the twin, as in \
              the paper on CoCoA, the table shows the SNIPS estimate on the test rows; the truth stands in a table of its own.",
             search::recipes(ask, Kind::Warfarin),
             search::recipes(ask, Kind::Cocoa)
@@ -150,7 +150,7 @@ fn table(caption: &str, columns: &[Column], found: &[Found]) -> Table {
             rows.push(row);
         }
     }
-    let head = [""].into_iter().chain(columns.iter().map(|c| c.kind.name())).map(String::from).collect();
+    let head = [""].into_iter().chain(columns.iter().map(|c| c.kind.printed())).map(String::from).collect();
     Table { caption: caption.into(), head, rows }
 }
 

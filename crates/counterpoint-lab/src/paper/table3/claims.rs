@@ -1,8 +1,8 @@
 //! What the paper says of Table 3, and where ours differs. All words about numbers follow from the numbers.
 
 use super::{ROWS, Results, TWIN};
-use crate::paper::data::missing;
-use crate::paper::sets::{Column, FOUND, Kind};
+use crate::paper::dataset::cuts::{Column, FOUND};
+use crate::paper::dataset::{Kind, missing};
 use crate::paper::{Ask, Claim};
 use crate::rivals::{JUDGE_STD, PAPER_GATE};
 
@@ -32,7 +32,7 @@ fn top(results: &Results, names: &[&str], column: &Column) -> Option<(usize, [f6
 
 /// Tries a sentence on every column; it holds if it does on all that can tell.
 fn claim(results: &Results, says: &str, tries: impl Fn(&Column) -> Option<(bool, String)>) -> Claim {
-    let tried = results.columns.iter().filter_map(|c| tries(c).map(|(holds, words)| (holds, c.kind.name(), words)));
+    let tried = results.columns.iter().filter_map(|c| tries(c).map(|(holds, words)| (holds, c.kind.printed(), words)));
     let tried: Vec<(bool, &str, String)> = tried.collect();
     let measured: Vec<String> = tried.iter().map(|(_, name, words)| format!("{name}: {words}")).collect();
     Claim {
@@ -132,7 +132,7 @@ fn beaten(results: &Results) -> Option<String> {
         let better = names.iter().filter(|n| results.value(row(n), column).is_some_and(|v| above(v, ours) > CLEAR));
         let better: Vec<&str> = better.map(|n| ROWS[row(n)].1).collect();
         if !better.is_empty() {
-            places.push(format!("{} ({})", column.kind.name(), better.join(", ")));
+            places.push(format!("{} ({})", column.kind.printed(), better.join(", ")));
         }
     }
     (!places.is_empty()).then(|| {

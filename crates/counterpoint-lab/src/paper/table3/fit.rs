@@ -1,7 +1,7 @@
 //! One setting of one method on one set.
 
 use super::{Record, SEED};
-use crate::paper::sets::{Set, ask_rows};
+use crate::paper::dataset::cuts::{CutSet, ask_rows};
 use crate::paper::{Ask, Truth};
 use crate::rivals::{Figures, Rival, figures, judgeable};
 use counterpoint::policy::SavedPolicy;
@@ -23,12 +23,12 @@ enum Fitted<'a> {
 impl Job {
     /// Judges the settings on every cut, learns from all rows it may see, and asks for the truth. Settings that do not suit a log
     /// lose the comparison, they do not end it.
-    pub(super) fn record(&self, ask: &Ask, set: &Set) -> Result<Record> {
+    pub(super) fn record(&self, ask: &Ask, set: &CutSet) -> Result<Record> {
         let settings = match self {
             Job::Rival(rival) => serde_json::to_string(rival).unwrap_or_default(),
             Job::Clp(recipe) => recipe.to_toml().replace('\n', " "),
         };
-        let key = format!("table3: {}, {}, {} rows: {settings}", set.kind.name(), set.source, set.learn.rows());
+        let key = format!("table3: {}, {}, {} rows: {settings}", set.kind.printed(), set.source, set.learn.rows());
         let mut record = ask.once(&key, || {
             Ok(self.tried(set).unwrap_or_else(|e| Record {
                 settings: String::new(),
@@ -42,7 +42,7 @@ impl Job {
         Ok(record)
     }
 
-    fn tried(&self, set: &Set) -> Result<Record> {
+    fn tried(&self, set: &CutSet) -> Result<Record> {
         let fitted = self.fit(&set.learn)?;
         let seen = match set.cuts.as_slice() {
             // learned from the train part in any case

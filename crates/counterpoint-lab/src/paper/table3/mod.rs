@@ -4,12 +4,13 @@ mod claims;
 mod fit;
 mod show;
 
-use super::data::{drawn_cocoa, potential};
-use super::sets::{Column, Kind, Set, cheapest, passed, quarters};
+use super::dataset::cuts::{Column, CutSet, cheapest, passed, quarters};
+use super::dataset::{Kind, drawn_cocoa, potential};
 use super::{Ask, Exhibit, table2};
 use crate::Potential;
 use crate::rivals::{Bandwidth, Centre, Choice, Direct, Figures, PAPER_GATE, Rival, Smoothing};
 use counterpoint::features::ContextKind;
+use counterpoint::recipe::{ContextChoice, EstimatorChoice, StdChoice};
 use counterpoint::{Grid, Recipe, Result};
 use fit::Job;
 use serde::{Deserialize, Serialize};
@@ -77,10 +78,10 @@ struct Results {
 pub fn table3(ask: &Ask) -> Result<Exhibit> {
     let mut sets = Vec::new();
     for kind in [Potential::Circles, Potential::Moons, Potential::Anisotropic] {
-        sets.push(Set::of(Kind::Potential(kind), potential(ask, kind)?));
+        sets.push(CutSet::of(potential(ask, kind)?));
     }
     sets.extend(quarters(ask)?);
-    sets.push(Set::of(Kind::Cocoa, drawn_cocoa(ask.by_effort(TWIN[1], TWIN[0]), SEED)?));
+    sets.push(CutSet::of(drawn_cocoa(ask.by_effort(TWIN[1], TWIN[0]), SEED)?));
     let mut records = Vec::new();
     for set in &sets {
         records.push(run(ask, set)?);
@@ -90,7 +91,7 @@ pub fn table3(ask: &Ask) -> Result<Exhibit> {
 }
 
 /// All fits of a set: they are independent, side by side, each on one thread.
-fn run(ask: &Ask, set: &Set) -> Result<Vec<Vec<Record>>> {
+fn run(ask: &Ask, set: &CutSet) -> Result<Vec<Vec<Record>>> {
     let mut jobs: Vec<(usize, Job)> = Vec::new();
     for (r, (name, ..)) in ROWS.iter().enumerate() {
         jobs.extend(grid(ask, name, set)?.into_iter().map(|rival| (r, Job::Rival(rival))));
@@ -109,7 +110,7 @@ fn run(ask: &Ask, set: &Set) -> Result<Vec<Vec<Record>>> {
 }
 
 /// The method's grid; a quick run takes its default settings and one more.
-fn grid(ask: &Ask, name: &str, set: &Set) -> Result<Vec<Rival>> {
+fn grid(ask: &Ask, name: &str, set: &CutSet) -> Result<Vec<Rival>> {
     let mut grid = Rival::grid(name, set.learn.d())?;
     match set.kind {
         Kind::Potential(_) => (),
@@ -145,7 +146,7 @@ fn matters(rival: &Rival) -> bool {
 ///
 /// With 81 contexts the default's quadratic map has more parameters than the log has rows and is refused: there the first recipe
 /// of the library's grid for wide logs stands in its place. The recipes on Warfarin are a third of Table 2's, those on the twin its own.
-fn recipes(ask: &Ask, set: &Set) -> Result<Vec<Recipe>> {
+fn recipes(ask: &Ask, set: &CutSet) -> Result<Vec<Recipe>> {
     let default = match set.kind {
         Kind::Warfarin => Recipe { seed: SEED, ..Grid::named_or_file("wide")?.candidates(0)?[0].clone() },
         _ => Recipe { seed: SEED, ..Recipe::default() },
@@ -162,9 +163,14 @@ fn recipes(ask: &Ask, set: &Set) -> Result<Vec<Recipe>> {
     }
     for cap in [20.0, 59.9] {
         for std_floor in [0.05, 0.08] {
-            let maps = [ContextKind::Quadratic, ContextKind::Cubic];
-            let one = |context_map| Recipe { cap, std_floor, context_map, variance_penalty: 1.0, ..default.clone() };
-            out.extend(maps.map(one));
+            let one = Recipe {
+                estimator: EstimatorChoice::SoftClipped { cap },
+                std: StdChoice::Learned { floor: std_floor },
+                variance_penalty: 1.0,
+                ..default.clone()
+            };
+            let maps = [ContextChoice::Quadratic, ContextChoice::Cubic];
+            out.extend(maps.map(|map| one.clone().with_context_map(map)));
         }
     }
     Ok(out)

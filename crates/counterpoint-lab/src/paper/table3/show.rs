@@ -1,7 +1,8 @@
 //! The tables of Table 3.
 
 use super::{OURS, Printed, ROWS, Record, Results, claims};
-use crate::paper::sets::{Column, Kind};
+use crate::paper::dataset::Kind;
+use crate::paper::dataset::cuts::Column;
 use crate::paper::{Ask, Cell, Exhibit, Table, Value};
 
 /// The names of the rows.
@@ -59,14 +60,15 @@ fn plain(results: &Results) -> Table {
     Table {
         caption: "The same choice among context maps that are linear only, O-learning keeping all rewards: how much the richer settings add"
             .into(),
-        head: ["method"].into_iter().chain(columns.iter().map(|c| c.kind.name())).map(String::from).collect(),
+        head: ["method"].into_iter().chain(columns.iter().map(|c| c.kind.printed())).map(String::from).collect(),
         rows: rows.map(cells).collect(),
     }
 }
 
 /// A table with a row for each method and a column for each log.
 fn each(results: &Results, caption: &str, cell: impl Fn(usize, &Column) -> Option<Cell>) -> Table {
-    let head = ["method"].into_iter().chain(results.columns.iter().map(|c| c.kind.name())).map(String::from).collect();
+    let head =
+        ["method"].into_iter().chain(results.columns.iter().map(|c| c.kind.printed())).map(String::from).collect();
     let row = |(row, name): (usize, &'static str)| {
         let cells = results.columns.iter().map(|c| cell(row, c).unwrap_or_else(|| "none passes".into()));
         [Cell::from(name)].into_iter().chain(cells).collect()

@@ -1,31 +1,20 @@
 //! What the experiments on discretised and doubly robust policies share: fits, the paper's way to choose
 //! among them, and paired comparisons.
 
-use super::data::figures;
-use super::{Ask, Claim, Value, World, potentials};
+use super::dataset::figures;
+use super::{Ask, Claim, Dataset, Value};
 use crate::discrete::{
     DiscretePolicy, DiscreteRecipe, Logging, PublishedRecipe, Reference, evaluate_discrete, evaluate_published,
     learn_discrete, learn_published,
 };
-use crate::{Potential, logging_policy};
-use counterpoint::features::ContextKind;
+use crate::logging_policy;
+use counterpoint::recipe::ContextChoice;
 use counterpoint::{Engine, Estimate, Estimator, Family, Log, Policy, Recipe, Result, evaluate, learn};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// The columns of the paper's tables.
 pub(super) const HEAD: [&str; 4] = ["", "Noisymoons", "Noisycircles", "Anisotropic"];
-
-/// One synthetic set.
-pub(super) struct Set {
-    pub(super) kind: Potential,
-    pub(super) world: World,
-}
-
-/// The three sets.
-pub(super) fn sets(ask: &Ask) -> Result<Vec<Set>> {
-    Ok(potentials(ask)?.into_iter().map(|(kind, world)| Set { kind, world }).collect())
-}
 
 /// A policy of either kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -59,9 +48,9 @@ pub(super) enum Job {
 
 impl Job {
     /// Fits on the train part and looks at the valid part; remembered.
-    pub(super) fn fit(&self, ask: &Ask, set: &Set) -> Result<Fit> {
+    pub(super) fn fit(&self, ask: &Ask, set: &Dataset) -> Result<Fit> {
         let engine = Engine::single();
-        let (name, parts) = (set.name(), &set.world.parts);
+        let (name, parts) = (set.name(), &set.parts);
         match self {
             Job::Continuous(recipe) => {
                 let key = format!("{name}: {}", serde_json::to_string(recipe).unwrap_or_default());
@@ -120,8 +109,8 @@ pub(super) fn choose(fits: &[Fit]) -> Option<&Fit> {
 }
 
 /// Fits all jobs of all cells side by side and chooses within each cell; in order.
-pub(super) fn chosen(ask: &Ask, cells: &[(&Set, Vec<Job>)]) -> Result<Vec<Option<Fit>>> {
-    let flat: Vec<(&Set, &Job)> = cells.iter().flat_map(|(w, jobs)| jobs.iter().map(move |j| (*w, j))).collect();
+pub(super) fn chosen(ask: &Ask, cells: &[(&Dataset, Vec<Job>)]) -> Result<Vec<Option<Fit>>> {
+    let flat: Vec<(&Dataset, &Job)> = cells.iter().flat_map(|(w, jobs)| jobs.iter().map(move |j| (*w, j))).collect();
     let fits: Vec<Fit> = flat.par_iter().map(|(set, job)| job.fit(ask, set)).collect::<Result<_>>()?;
     let mut from = 0;
     Ok(cells
@@ -134,15 +123,10 @@ pub(super) fn chosen(ask: &Ask, cells: &[(&Set, Vec<Job>)]) -> Result<Vec<Option
         .collect())
 }
 
-impl Set {
-    /// Names the rows, for the keys of finished work.
-    pub(super) fn name(&self) -> String {
-        format!("{}, {}", self.kind, self.world.source)
-    }
-
+impl Dataset {
     /// The reward of each test context under a policy: the mean over sampled actions; over buckets the exact mean.
     pub(super) fn rewards(&self, found: &Found) -> Vec<f64> {
-        let truth = &self.world.truth;
+        let truth = &self.truth;
         let exact = |policy: &DiscretePolicy, i: usize| -> f64 {
             let both = policy.probabilities(truth.context(i)).into_iter().zip(policy.buckets.centres());
             both.map(|(q, a)| q * truth.reward(i, *a)).sum()
@@ -198,11 +182,12 @@ pub(super) const FITS: &str = "z compares one fit of each method on these contex
      log of the same size moves a fit by a hundredth. A sign that changes from set to set, or a difference under 0.01, should be read as a tie.";
 
 /// The two context maps every method may choose from.
-pub(super) const MAPS: [ContextKind; 2] = [ContextKind::Quadratic, ContextKind::Cubic];
+pub(super) const MAPS: [ContextChoice; 2] = [ContextChoice::Quadratic, ContextChoice::Cubic];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Potential;
     use crate::paper::drawn_potential;
 
     fn fit(cost: f64, share: f64) -> Fit {
@@ -230,13 +215,13 @@ mod tests {
 
     #[test]
     fn buckets_earn_the_mean_over_their_centres() {
-        let set = Set { kind: Potential::Moons, world: drawn_potential(Potential::Moons, 30_000, 1).unwrap() };
+        let set = drawn_potential(Potential::Moons, 30_000, 1).unwrap();
         let recipe = DiscreteRecipe { buckets: 3, proximal_steps: 0, max_iterations: 3, ..DiscreteRecipe::default() };
         let ask = Ask::new(super::super::Effort::Quick, None, Engine::single());
         let fit = Job::Discrete(Box::new(recipe)).fit(&ask, &set).unwrap();
         let Found::Discrete(policy) = &fit.found else { panic!("a policy over buckets") };
         let (exact, error) = figures(&set.rewards(&fit.found));
-        let truth = &set.world.truth;
+        let truth = &set.truth;
         let n = truth.hidden.len();
         let one = |i: usize| truth.reward(i, policy.sample(truth.context(i), 3, i as u64).0);
         let drawn: f64 = (0..n).map(one).sum::<f64>() / n as f64;

@@ -3,9 +3,8 @@
 //! With many rows there is one cut, the train part against the valid part. Warfarin has few: there are five folds, and four test
 //! quarters in turn, each a set of its own. Tables 2 and 3 choose by the same rule, [`passed`].
 
-use super::data::{WARFARIN, figures, warfarin_log, warfarin_reward};
-use super::{Ask, Truth, World};
-use crate::Potential;
+use super::{Dataset, Kind, Truth, WARFARIN, figures, warfarin_log, warfarin_reward};
+use crate::paper::Ask;
 use crate::rivals::Figures;
 use counterpoint::{Engine, Estimator, Gate, Log, Policy, Result, evaluate};
 use std::path::Path;
@@ -17,94 +16,62 @@ const FOLDS: usize = 5;
 const QUARTERS: usize = 4;
 
 /// How the recipes of ours came about, for notes.
-pub(super) const FOUND: &str = "That a cap near 60 goes well with a floor under the std was found with the truth of these sets in view; the choice \
+pub(in crate::paper) const FOUND: &str = "That a cap near 60 goes well with a floor under the std was found with the truth of these sets in view; the choice \
      among recipes is made without it.";
 
-/// Which log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Potential(Potential),
-    Warfarin,
-    Cocoa,
-}
-
-impl Kind {
-    /// As the paper writes it; a twin is called one.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Potential(Potential::Circles) => "Noisycircles",
-            Kind::Potential(Potential::Moons) => "NoisyMoons",
-            Kind::Potential(Potential::Anisotropic) => "Anisotropic",
-            Kind::Warfarin => "Warfarin",
-            Kind::Cocoa => "CoCoA twin",
-        }
-    }
-
-    /// Its column in the printed tables.
-    pub(super) fn column(self) -> usize {
-        match self {
-            Kind::Potential(Potential::Circles) => 0,
-            Kind::Potential(Potential::Moons) => 1,
-            Kind::Potential(Potential::Anisotropic) => 2,
-            Kind::Warfarin => 3,
-            Kind::Cocoa => 4,
-        }
-    }
-}
-
-/// A log and its truth.
-pub(super) struct Set {
-    pub(super) kind: Kind,
+/// A data set as Tables 2 and 3 cut it, and its truth.
+pub(in crate::paper) struct CutSet {
+    pub(in crate::paper) kind: Kind,
     /// Where the rows are from, for the keys of finished work.
-    pub(super) source: String,
+    pub(in crate::paper) source: String,
     /// What to learn from once settings are chosen.
-    pub(super) learn: Log,
+    pub(in crate::paper) learn: Log,
     /// Pairs of logs: to train on, to judge on.
-    pub(super) cuts: Vec<(Log, Log)>,
+    pub(in crate::paper) cuts: Vec<(Log, Log)>,
     /// The test part.
-    pub(super) test: Log,
+    pub(in crate::paper) test: Log,
     /// What any action would earn on the test part.
-    pub(super) truth: Truth,
+    pub(in crate::paper) truth: Truth,
     /// What the log earned on the test part, with its standard error.
-    pub(super) logged: (f64, f64),
+    pub(in crate::paper) logged: (f64, f64),
 }
 
-impl Set {
+impl CutSet {
     /// A log with enough rows for one cut.
-    pub(super) fn of(kind: Kind, world: World) -> Self {
-        let logged = world.logged();
-        let parts = world.parts;
-        Set {
-            kind,
-            source: world.source.into(),
+    pub(in crate::paper) fn of(set: Dataset) -> Self {
+        let logged = set.logged();
+        let parts = set.parts;
+        CutSet {
+            kind: set.kind,
+            source: set.source.into(),
             learn: parts.train.clone(),
             cuts: vec![(parts.train, parts.valid)],
             test: parts.test,
-            truth: world.truth,
+            truth: set.truth,
             logged,
         }
     }
 
     /// What the cuts say of a method: `fit` learns from the first rows of a cut and asks the second. Cuts on which it fails say nothing.
-    pub(super) fn judge(&self, fit: impl Fn(&Log, &Log) -> Result<Figures>) -> Vec<Figures> {
+    pub(in crate::paper) fn judge(&self, fit: impl Fn(&Log, &Log) -> Result<Figures>) -> Vec<Figures> {
         self.cuts.iter().filter_map(|(train, rest)| fit(train, rest).ok()).collect()
     }
 }
 
 /// The mean SNIPS cost over the cuts that pass the gate, if more than half of all cuts do. Section 6.2.
-pub(super) fn passed(seen: &[Figures], cuts: usize, gate: Gate) -> Option<f64> {
+pub(in crate::paper) fn passed(seen: &[Figures], cuts: usize, gate: Gate) -> Option<f64> {
     let costs: Vec<f64> = seen.iter().filter(|f| f.passes(gate)).map(|f| f.snips).collect();
     (2 * costs.len() > cuts).then(|| costs.iter().sum::<f64>() / costs.len() as f64)
 }
 
 /// The place of the cheapest that passes; of equals the first.
-pub(super) fn cheapest(costs: impl IntoIterator<Item = Option<f64>>) -> Option<usize> {
+pub(in crate::paper) fn cheapest(costs: impl IntoIterator<Item = Option<f64>>) -> Option<usize> {
     let passed = costs.into_iter().enumerate().filter_map(|(i, c)| c.map(|c| (i, c)));
     passed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
 }
 
 /// What rows say of a policy by SNIPS.
-pub(super) fn ask_rows(policy: &Policy, rows: &Log) -> Result<Figures> {
+pub(in crate::paper) fn ask_rows(policy: &Policy, rows: &Log) -> Result<Figures> {
     let e = evaluate(&rows.on(&Engine::single()), policy, &Estimator::SNIPS)?;
     Ok(Figures {
         ips: e.mean_weight * e.cost(),
@@ -119,7 +86,7 @@ pub(super) fn ask_rows(policy: &Policy, rows: &Log) -> Result<Figures> {
 /// Warfarin: a set for each test quarter, a single one in a quick run; none without its file.
 ///
 /// With few rows it matters which are held out, so each quarter is in turn; the other three are for cross-validation. By a seeded hash.
-pub(super) fn quarters(ask: &Ask) -> Result<Vec<Set>> {
+pub(in crate::paper) fn quarters(ask: &Ask) -> Result<Vec<CutSet>> {
     let quarters = ask.by_effort(1, QUARTERS);
     match ask.file(WARFARIN) {
         Some(path) => (0..quarters).map(|quarter| warfarin(&path, quarter)).collect(),
@@ -127,11 +94,11 @@ pub(super) fn quarters(ask: &Ask) -> Result<Vec<Set>> {
     }
 }
 
-fn warfarin(path: &Path, quarter: usize) -> Result<Set> {
+fn warfarin(path: &Path, quarter: usize) -> Result<CutSet> {
     let (log, dose) = warfarin_log(path)?;
     let (learn, test) = log.fold(1, quarter, QUARTERS)?;
     let rewards: Vec<f64> = test.blocks().iter().flat_map(|b| b.y.iter().map(|y| -y)).collect();
-    Ok(Set {
+    Ok(CutSet {
         kind: Kind::Warfarin,
         source: format!("the paper's file, test quarter {quarter}"),
         cuts: (0..FOLDS).map(|f| learn.fold(2, f, FOLDS)).collect::<Result<_>>()?,
@@ -143,16 +110,16 @@ fn warfarin(path: &Path, quarter: usize) -> Result<Set> {
 }
 
 /// A column of a table: the sets of one kind, by their places in the list.
-pub(super) struct Column {
-    pub(super) kind: Kind,
-    pub(super) sets: Vec<usize>,
+pub(in crate::paper) struct Column {
+    pub(in crate::paper) kind: Kind,
+    pub(in crate::paper) sets: Vec<usize>,
     /// What the log earned, with its standard error.
-    pub(super) logged: [f64; 2],
+    pub(in crate::paper) logged: [f64; 2],
 }
 
 impl Column {
     /// The columns of a list of sets.
-    pub(super) fn all(sets: &[Set]) -> Vec<Column> {
+    pub(in crate::paper) fn all(sets: &[CutSet]) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
         for (s, set) in sets.iter().enumerate() {
             match columns.iter_mut().find(|c| c.kind == set.kind) {
@@ -167,7 +134,7 @@ impl Column {
     }
 
     /// The figure of a column; nothing unless every set of it has one.
-    pub(super) fn figure(&self, of: impl Fn(usize) -> Option<[f64; 2]>) -> Option<[f64; 2]> {
+    pub(in crate::paper) fn figure(&self, of: impl Fn(usize) -> Option<[f64; 2]>) -> Option<[f64; 2]> {
         let each: Option<Vec<[f64; 2]>> = self.sets.iter().map(|&s| of(s)).collect();
         each.map(|each| together(&each))
     }

@@ -1,14 +1,18 @@
-//! The paper's sets as logs with their truth: read from its files, or drawn anew.
+//! The paper's data sets: logs with their truth, read from its files or drawn anew.
+//!
+//! A [`Dataset`] has three parts and the [`Truth`] of its test part. Tables 2 and 3 cut it for the choice of settings
+//! ([`cuts`]).
+
+pub(super) mod cuts;
+mod truth;
+
+pub use truth::Truth;
+pub(super) use truth::figures;
 
 use super::Ask;
-use super::statistics::{mean, std_error};
-use crate::{Cocoa, DRAWS, Potential, cocoa_amount, cocoa_chance, reward, warfarin_cost};
+use crate::{Cocoa, Potential, cocoa_amount, cocoa_chance, reward, warfarin_cost};
 use counterpoint::data::{Column, Outcome, Parts, Roles, Table};
-use counterpoint::policy::{SavedPolicy, TargetPolicy};
-use counterpoint::{Log, Policy, Result, SplitRule};
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
-use rayon::prelude::*;
+use counterpoint::{Log, Result, SplitRule};
 use std::path::Path;
 
 /// Rows of a potential, as in the paper.
@@ -30,9 +34,70 @@ const COCOA_ROWS: [usize; 2] = [1_000_000, 20_000];
 /// contexts differ far more than draws do.
 const COCOA_TRUTH: (usize, u64) = (50_000, 10);
 
+/// Which data set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of the synthetic sets.
+    Potential(Potential),
+    /// Warfarin, where its file is.
+    Warfarin,
+    /// The twin of CoCoA.
+    Cocoa,
+}
+
+impl Kind {
+    /// Its name, for files and the keys of finished work.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Potential(kind) => kind.name(),
+            Kind::Warfarin => "warfarin",
+            Kind::Cocoa => "cocoa",
+        }
+    }
+
+    /// Its name in a sentence.
+    pub fn title(self) -> &'static str {
+        match self {
+            Kind::Potential(kind) => kind.name(),
+            Kind::Warfarin => "Warfarin",
+            Kind::Cocoa => "the twin of CoCoA",
+        }
+    }
+
+    /// Its name in the paper's tables; a twin is called one.
+    pub(super) fn printed(self) -> &'static str {
+        match self {
+            Kind::Potential(Potential::Circles) => "Noisycircles",
+            Kind::Potential(Potential::Moons) => "NoisyMoons",
+            Kind::Potential(Potential::Anisotropic) => "Anisotropic",
+            Kind::Warfarin => "Warfarin",
+            Kind::Cocoa => "CoCoA twin",
+        }
+    }
+
+    /// Its column in the paper's tables.
+    pub(super) fn column(self) -> usize {
+        match self {
+            Kind::Potential(Potential::Circles) => 0,
+            Kind::Potential(Potential::Moons) => 1,
+            Kind::Potential(Potential::Anisotropic) => 2,
+            Kind::Warfarin => 3,
+            Kind::Cocoa => 4,
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// A log in three parts, and the truth of its test part.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct Dataset {
+    /// Which one.
+    pub kind: Kind,
     /// Where the rows come from, for the keys of finished work.
     pub source: &'static str,
     /// Train, valid and test.
@@ -41,36 +106,18 @@ pub struct World {
     pub truth: Truth,
 }
 
-/// What any action would earn, context by context.
-#[derive(Clone, Debug)]
-pub struct Truth {
-    /// Contexts, row-major.
-    x: Vec<f64>,
-    /// Contexts a row.
-    d: usize,
-    /// What is hidden from learners, a number a row: the potential, the expert's dose, the mean amount of a rewarded bid.
-    pub hidden: Vec<f64>,
-    /// The mean reward of an action.
-    reward: Reward,
-    /// Actions to draw a row.
-    draws: u64,
-}
-
-/// The mean reward of an action, given what is hidden in a row and the row's contexts.
-pub(super) type Reward = fn(f64, f64, &[f64]) -> f64;
-
 /// The three potentials, each [`potential`].
-pub fn potentials(ask: &Ask) -> Result<Vec<(Potential, World)>> {
-    Potential::ALL.into_iter().map(|kind| Ok((kind, potential(ask, kind)?))).collect()
+pub fn potentials(ask: &Ask) -> Result<Vec<Dataset>> {
+    Potential::ALL.into_iter().map(|kind| potential(ask, kind)).collect()
 }
 
 /// One of the three potentials: its file where the [`Ask`] has it, or simulated with seed 1. Quick runs take a fifth of the rows.
-pub fn potential(ask: &Ask, kind: Potential) -> Result<World> {
+pub fn potential(ask: &Ask, kind: Potential) -> Result<Dataset> {
     every_row_of(ask, kind, ask.by_effort(QUICK_STEP, 1))
 }
 
 /// Every `step`-th row of a potential's file, or as many drawn anew where it is not there.
-pub(super) fn every_row_of(ask: &Ask, kind: Potential, step: usize) -> Result<World> {
+pub(super) fn every_row_of(ask: &Ask, kind: Potential, step: usize) -> Result<Dataset> {
     match (&ask.data, ask.file(file_of(kind))) {
         (Some(dir), Some(_)) => read_potential(dir, kind, step),
         _ => drawn_potential(kind, ROWS / step, 1),
@@ -78,9 +125,9 @@ pub(super) fn every_row_of(ask: &Ask, kind: Potential, step: usize) -> Result<Wo
 }
 
 /// A potential from a directory of the paper's files: every `step`-th row.
-pub fn read_potential(dir: &Path, kind: Potential, step: usize) -> Result<World> {
+pub fn read_potential(dir: &Path, kind: Potential, step: usize) -> Result<Dataset> {
     let names = ["x0", "x1", "action", "reward", "propensity", "split", "potential"].map(String::from);
-    of_table(thinned(Table::read(dir.join(file_of(kind)), &names)?, step), "the paper's file")
+    of_table(kind, thinned(Table::read(dir.join(file_of(kind)), &names)?, step), "the paper's file")
 }
 
 fn file_of(kind: Potential) -> &'static str {
@@ -92,15 +139,16 @@ fn file_of(kind: Potential) -> &'static str {
 }
 
 /// A potential drawn anew.
-pub fn drawn_potential(kind: Potential, rows: usize, seed: u64) -> Result<World> {
-    of_table(kind.simulate(rows, seed).table(), "drawn anew")
+pub fn drawn_potential(kind: Potential, rows: usize, seed: u64) -> Result<Dataset> {
+    of_table(kind, kind.simulate(rows, seed).table(), "drawn anew")
 }
 
-fn of_table(table: Table, source: &'static str) -> Result<World> {
+fn of_table(kind: Potential, table: Table, source: &'static str) -> Result<Dataset> {
     let hidden = table.numbers("potential")?;
     let log = table.into_log(&roles(2, Some("split".into())))?;
     let parts = log.into_parts(SplitRule::Column)?;
-    Ok(World { source, truth: Truth::of(&parts.test, &hidden, |a, t, _| reward(a, t)), parts })
+    let truth = Truth::of(&parts.test, &hidden, |a, t, _| reward(a, t));
+    Ok(Dataset { kind: Kind::Potential(kind), source, truth, parts })
 }
 
 /// A note on the paper's files that are not here; nothing if all are.
@@ -117,14 +165,15 @@ pub(super) fn missing(ask: &Ask) -> Option<String> {
 }
 
 /// Warfarin, split by thirds; nothing without its file.
-pub fn warfarin(ask: &Ask) -> Result<Option<World>> {
+pub fn warfarin(ask: &Ask) -> Result<Option<Dataset>> {
     ask.file(WARFARIN).as_deref().map(read_warfarin).transpose()
 }
 
-fn read_warfarin(path: &Path) -> Result<World> {
+fn read_warfarin(path: &Path) -> Result<Dataset> {
     let (log, dose) = warfarin_log(path)?;
     let parts = log.into_parts(SplitRule::Hash { seed: 0, shares: [1.0; 3] })?;
-    Ok(World { source: "the paper's file", truth: Truth::of(&parts.test, &dose, warfarin_reward), parts })
+    let truth = Truth::of(&parts.test, &dose, warfarin_reward);
+    Ok(Dataset { kind: Kind::Warfarin, source: "the paper's file", truth, parts })
 }
 
 /// Warfarin undivided, with the experts' doses.
@@ -142,13 +191,13 @@ pub(super) fn warfarin_reward(action: f64, dose: f64, _: &[f64]) -> f64 {
 }
 
 /// The twin of CoCoA, half of it to learn from, a quarter each for valid and test.
-pub fn cocoa(ask: &Ask) -> Result<World> {
+pub fn cocoa(ask: &Ask) -> Result<Dataset> {
     let [full, quick] = COCOA_ROWS;
     drawn_cocoa(ask.by_effort(quick, full), 1)
 }
 
 /// A twin of CoCoA of any size. Its test part is whole; its truth is that of a sample of the test contexts.
-pub fn drawn_cocoa(rows: usize, seed: u64) -> Result<World> {
+pub fn drawn_cocoa(rows: usize, seed: u64) -> Result<Dataset> {
     let parts =
         Cocoa::simulate(rows, seed).log()?.into_parts(SplitRule::Hash { seed: 0, shares: [0.5, 0.25, 0.25] })?;
     let (contexts, draws) = COCOA_TRUTH;
@@ -156,7 +205,7 @@ pub fn drawn_cocoa(rows: usize, seed: u64) -> Result<World> {
     let d = parts.test.d();
     let hidden = x.chunks_exact(d).map(|x| cocoa_amount(x[0])).collect();
     let truth = Truth { x, d, hidden, reward: |a, amount, x| amount * cocoa_chance(x[1], a), draws };
-    Ok(World { source: "drawn anew", parts, truth })
+    Ok(Dataset { kind: Kind::Cocoa, source: "drawn anew", parts, truth })
 }
 
 fn roles(contexts: usize, split: Option<String>) -> Roles {
@@ -165,8 +214,8 @@ fn roles(contexts: usize, split: Option<String>) -> Roles {
         actions: vec!["action".into()],
         outcome: Some(("reward".into(), Outcome::Reward)),
         propensity: "propensity".into(),
-        weight: None,
         split,
+        ..Roles::default()
     }
 }
 
@@ -189,110 +238,16 @@ fn thinned(mut table: Table, step: usize) -> Table {
     table
 }
 
-impl World {
+impl Dataset {
+    /// Names the rows, for the keys of finished work.
+    pub(super) fn name(&self) -> String {
+        format!("{}, {}", self.kind, self.source)
+    }
+
     /// What the log earned on its test rows, with its standard error.
     pub fn logged(&self) -> (f64, f64) {
         figures(&self.parts.test.blocks().iter().flat_map(|b| b.y.iter().map(|y| -y)).collect::<Vec<_>>())
     }
-}
-
-impl Truth {
-    /// The truth of some rows of a log, given the hidden column of the whole of it.
-    pub(super) fn of(rows: &Log, hidden: &[f64], reward: Reward) -> Self {
-        let (x, _) = rows.thin(rows.rows());
-        let hidden = rows.blocks().iter().flat_map(|b| &b.ids).map(|i| hidden[*i as usize]).collect();
-        Truth { x, d: rows.d(), hidden, reward, draws: DRAWS }
-    }
-
-    /// The contexts of row i.
-    pub fn context(&self, i: usize) -> &[f64] {
-        &self.x[i * self.d..(i + 1) * self.d]
-    }
-
-    /// What an action earns in row i, on average.
-    pub fn reward(&self, i: usize, action: f64) -> f64 {
-        (self.reward)(action, self.hidden[i], self.context(i))
-    }
-
-    /// All actions a policy samples in a row become their mean reward there: a number a row.
-    pub fn rewards(&self, policy: &Policy, seed: u64) -> Vec<f64> {
-        self.each(|rows| {
-            let mut scorer = policy.scorer();
-            rows.iter().map(|&i| self.drawn(i, |row| scorer.sample(self.context(i), seed, row).0[0]).0).collect()
-        })
-    }
-
-    /// The true value of a policy: the mean of its [rewards](Self::rewards), with the standard error over contexts.
-    pub fn value(&self, policy: &Policy, seed: u64) -> (f64, f64) {
-        figures(&self.rewards(policy, seed))
-    }
-
-    /// The true value with the Monte-Carlo error of its draws, the contexts being given, as the paper's error bars are.
-    ///
-    /// ```text
-    /// value = mean_i mean_k r(a_ik, t_i),   error = sqrt(sum_i s_i^2 / draws) / n
-    /// ```
-    pub fn value_on_these(&self, policy: &Policy, seed: u64) -> (f64, f64) {
-        let each: Vec<(f64, f64)> = self.each(|rows| {
-            let mut scorer = policy.scorer();
-            rows.iter().map(|&i| self.drawn(i, |row| scorer.sample(self.context(i), seed, row).0[0])).collect()
-        });
-        let n = each.len() as f64;
-        let sum = |f: fn(&(f64, f64)) -> f64| each.iter().map(f).sum::<f64>();
-        (sum(|e| e.0) / n, sum(|e| e.1).sqrt() / n)
-    }
-
-    /// The true value of a policy's mean action.
-    pub fn mean_value(&self, policy: &Policy) -> (f64, f64) {
-        figures(&self.each(|rows| {
-            let mut scorer = policy.scorer();
-            let mut mean = [0.0];
-            let mut value = |i: usize| {
-                scorer.mean(self.context(i), &mut mean);
-                self.reward(i, mean[0])
-            };
-            rows.iter().map(|&i| value(i)).collect()
-        }))
-    }
-
-    /// The true value of a rival's policy.
-    pub fn rival_value(&self, policy: &SavedPolicy, seed: u64) -> (f64, f64) {
-        figures(&self.each(|rows| {
-            let value = |i: usize| {
-                let sampler = policy.sampler(self.context(i));
-                self.drawn(i, |row| {
-                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                    rng.set_stream(row);
-                    sampler(&mut rng)[0]
-                })
-                .0
-            };
-            rows.iter().map(|&i| value(i)).collect()
-        }))
-    }
-
-    /// The mean reward of row i over draws, and the variance of that mean.
-    fn drawn(&self, i: usize, mut draw: impl FnMut(u64) -> f64) -> (f64, f64) {
-        let (first, n) = (i as u64 * self.draws, self.draws as f64);
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for row in first..first + self.draws {
-            let r = self.reward(i, draw(row));
-            sum += r;
-            squares += r * r;
-        }
-        (sum / n, (squares - sum * sum / n).max(0.0) / ((n - 1.0) * n))
-    }
-
-    /// Figures of all rows, in order, whatever the number of threads.
-    pub(super) fn each<T: Send>(&self, rows: impl Fn(&[usize]) -> Vec<T> + Sync + Send) -> Vec<T> {
-        let all: Vec<usize> = (0..self.hidden.len()).collect();
-        all.par_chunks(1024).flat_map_iter(rows).collect()
-    }
-}
-
-/// Mean and standard error.
-pub(super) fn figures(v: &[f64]) -> (f64, f64) {
-    (mean(v), std_error(v))
 }
 
 #[cfg(test)]
@@ -304,17 +259,17 @@ mod tests {
 
     #[test]
     fn the_value_of_a_policy_is_the_laboratorys() {
-        let world = potential(&Ask::new(Effort::Quick, None, Engine::single()), Potential::Circles).expect("a world");
-        assert_eq!(world.parts.test.rows(), 2000);
+        let set = potential(&Ask::new(Effort::Quick, None, Engine::single()), Potential::Circles).expect("a data set");
+        assert_eq!(set.parts.test.rows(), 2000);
         let s = Potential::Circles.simulate(6000, 1);
         let policy = logging_policy().expect("a policy");
         let rows = 4000..6000;
         let own = online_value(&policy, [&s.x[0][rows.clone()], &s.x[1][rows.clone()]], &s.potential[rows], 3);
-        let (value, error) = world.truth.value(&policy, 3);
+        let (value, error) = set.truth.value(&policy, 3);
         assert!((value - own).abs() < 1e-12, "{value} {own}");
-        let (same, of_draws) = world.truth.value_on_these(&policy, 3);
+        let (same, of_draws) = set.truth.value_on_these(&policy, 3);
         assert!((same - value).abs() < 1e-12 && of_draws > 1e-4 && of_draws < error, "{of_draws}");
-        assert!((value - world.logged().0).abs() < 5.0 * world.logged().1 && error > 0.0);
+        assert!((value - set.logged().0).abs() < 5.0 * set.logged().1 && error > 0.0);
     }
 
     #[test]
@@ -327,9 +282,9 @@ mod tests {
                 .expect("a note")
                 .contains("noisymoons.parquet, noisycircles.parquet, anisotropic.parquet are")
         );
-        assert_eq!(potential(&ask(), Potential::Moons).expect("a world").source, "drawn anew");
+        assert_eq!(potential(&ask(), Potential::Moons).expect("a data set").source, "drawn anew");
         Potential::Moons.simulate(300, 1).table().write(dir.join("noisymoons.parquet")).expect("written");
-        assert_eq!(potential(&ask(), Potential::Moons).expect("a world").source, "the paper's file");
+        assert_eq!(potential(&ask(), Potential::Moons).expect("a data set").source, "the paper's file");
         let said = missing(&ask()).expect("a note");
         assert!(!said.contains("noisymoons") && said.contains("Warfarin is left out"), "{said}");
         assert!(warfarin(&ask()).expect("no error").is_none());
@@ -338,20 +293,20 @@ mod tests {
 
     #[test]
     fn the_twins_truth_is_the_twins_law() {
-        let world = drawn_cocoa(40_000, 2).expect("a world");
-        let rows = [&world.parts.train, &world.parts.valid, &world.parts.test].map(|p| p.rows() as f64 / 40_000.0);
+        let set = drawn_cocoa(40_000, 2).expect("a data set");
+        let rows = [&set.parts.train, &set.parts.valid, &set.parts.test].map(|p| p.rows() as f64 / 40_000.0);
         assert!((rows[0] - 0.5).abs() < 0.01 && (rows[1] - 0.25).abs() < 0.01, "{rows:?}");
-        let truth = &world.truth;
-        assert_eq!(truth.hidden.len(), world.parts.test.rows());
+        let truth = &set.truth;
+        assert_eq!(truth.hidden.len(), set.parts.test.rows());
         let i = 7;
         let x = truth.context(i);
         assert_eq!(truth.reward(i, 1.3), cocoa_amount(x[0]) * cocoa_chance(x[1], 1.3));
         // E[reward | x] of the logged actions, against the rewards
         let own: Vec<f64> = {
-            let actions = world.parts.test.blocks().iter().flat_map(|b| b.a[0].iter());
+            let actions = set.parts.test.blocks().iter().flat_map(|b| b.a[0].iter());
             actions.enumerate().map(|(i, a)| truth.reward(i, *a)).collect()
         };
-        let ((mean, error), (logged, noise)) = (figures(&own), world.logged());
+        let ((mean, error), (logged, noise)) = (figures(&own), set.logged());
         assert!((mean - 11.37).abs() < 5.0 * error && error < 0.2, "{mean} {error}");
         assert!((mean - logged).abs() < 5.0 * noise && noise > 3.0 * error);
     }
@@ -364,11 +319,11 @@ mod tests {
             .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"));
         let data = shared.join("data");
         let ask = Ask::new(Effort::Full, Some(data), Engine::single());
-        for world in [warfarin(&ask).expect("read").expect("there"), potential(&ask, Potential::Moons).expect("read")] {
-            let blocks = world.parts.test.blocks().iter();
+        for set in [warfarin(&ask).expect("read").expect("there"), potential(&ask, Potential::Moons).expect("read")] {
+            let blocks = set.parts.test.blocks().iter();
             let logged = blocks.flat_map(|b| b.a[0].iter().zip(&b.y));
             for (i, (a, y)) in logged.enumerate() {
-                assert!((world.truth.reward(i, *a) + y).abs() < 1e-6, "row {i}: {a}, {y}");
+                assert!((set.truth.reward(i, *a) + y).abs() < 1e-6, "row {i}: {a}, {y}");
             }
         }
     }
