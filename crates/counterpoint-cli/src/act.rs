@@ -4,7 +4,7 @@ use crate::Done;
 use crate::{output, say};
 use clap::Args;
 use counterpoint::data::{Column, ReadOptions, Table, files_of, read_contexts};
-use counterpoint::policy::{Columns, SavedPolicy, Scorer, TargetPolicy};
+use counterpoint::policy::{Columns, Ready, SavedPolicy};
 use counterpoint::{Error, Result};
 use std::path::PathBuf;
 
@@ -36,9 +36,6 @@ pub(crate) struct Act {
     /// File to write: .parquet, .csv, .csv.gz or .arrow.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Act {
@@ -51,7 +48,7 @@ impl Act {
         let options =
             ReadOptions { inputs: Some(policy.encoding()), drop_invalid: self.drop_invalid, ..ReadOptions::default() };
         let mut reader = read_contexts(&self.contexts, &options, self.id.as_deref())?;
-        let mut hand = Hand::of(&policy);
+        let mut ready = Ready::new(&policy);
         let mut x = vec![0.0; contexts.len()];
         let (mut rows, mut density) = (Vec::new(), Vec::new());
         let mut ids: Option<Column> = None;
@@ -61,12 +58,12 @@ impl Act {
             let batch = batch?;
             for (i, row) in batch.rows.iter().enumerate() {
                 batch.context(i, &mut x);
-                let (a, log_density) = hand.draw(&x, self.seed, *row);
+                let Some((a, log_density)) = ready.draw(&x, self.seed, *row) else { continue };
                 rows.push(*row as f64);
                 density.push(log_density.exp());
                 actions.iter_mut().zip(a).for_each(|(to, v)| to.push(v));
                 if self.means {
-                    means.iter_mut().zip(hand.mean(&x)).for_each(|(to, v)| to.push(v));
+                    means.iter_mut().zip(ready.mean(&x).unwrap_or_default()).for_each(|(to, v)| to.push(v));
                 }
             }
             ids = append(ids, batch.ids)?;
@@ -86,46 +83,13 @@ impl Act {
         output::undisturbed(|| Table { columns }.write(&self.output))?;
         let dropped = reader.dropped();
         if dropped.rows > 0 {
-            say::line(format_args!("dropped {} rows with unusable contexts: {dropped}", dropped.rows));
+            say::note(format_args!("dropped {} rows with unusable contexts: {dropped}", dropped.rows));
         }
         say::line(format_args!("wrote {drawn} actions to {}", self.output.display()));
-        if self.json {
-            say::json(
-                &serde_json::json!({"rows": drawn, "dropped": dropped.rows, "seed": self.seed, "output": self.output.display().to_string()}),
-            );
-        }
+        say::json(
+            serde_json::json!({"rows": drawn, "dropped": dropped.rows, "seed": self.seed, "output": self.output.display().to_string()}),
+        );
         Ok(Done::Yes)
-    }
-}
-
-/// What draws many rows: a parametric policy is made ready once.
-enum Hand<'a> {
-    Ready(Box<Scorer<'a>>),
-    Any(&'a SavedPolicy),
-}
-
-impl<'a> Hand<'a> {
-    fn of(policy: &'a SavedPolicy) -> Self {
-        policy.parametric().map_or(Hand::Any(policy), |p| Hand::Ready(Box::new(p.scorer())))
-    }
-
-    /// Actions, and the logarithm of their density; a rule without noise has none.
-    fn draw(&mut self, x: &[f64], seed: u64, row: u64) -> (Vec<f64>, f64) {
-        match self {
-            Hand::Ready(scorer) => scorer.sample(x, seed, row),
-            Hand::Any(policy) => policy.draw(x, seed, row),
-        }
-    }
-
-    fn mean(&mut self, x: &[f64]) -> Vec<f64> {
-        match self {
-            Hand::Ready(scorer) => {
-                let mut mean = vec![0.0; scorer.std().len()];
-                scorer.mean(x, &mut mean);
-                mean
-            }
-            Hand::Any(policy) => policy.mean(x).unwrap_or_default(),
-        }
     }
 }
 

@@ -5,21 +5,26 @@
 use crate::say;
 use clap::Args;
 use counterpoint::data::{
-    Estimated, LogConfig, PropensityRole, ReadOptions, Scratch, columns, read_bare_log, read_log,
+    Estimated, LogConfig, PropensityRole, ReadOptions, Roles, Scratch, TargetColumns, columns, read_bare_log, read_log,
 };
-use counterpoint::{Engine, Error, Log, Policy, Recipe, Result, SplitRule, propensity};
+use counterpoint::policy::SavedPolicy;
+use counterpoint::{Engine, Error, Log, Recipe, Result, SplitRule, propensity};
 use std::path::PathBuf;
 
 /// The log and its columns.
-#[derive(Args)]
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Log")]
 pub(crate) struct LogArgs {
     /// The log: .parquet, .csv, .csv.gz or .arrow; a file, a directory (key=value folders become columns), a quoted
     /// pattern such as 'logs/*.parquet', or several of them.
     pub(crate) log: Vec<PathBuf>,
-    /// Context columns, separated by commas; a name with a comma in it is written in double quotes. Columns of words are
-    /// read as categories.
+    /// Context columns, separated by commas; a name with a comma in it is written in double quotes. '*' takes every column
+    /// without another role, 'x_*' those that match. Columns of words are read as categories.
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "COLUMNS")]
     pub(crate) context: Option<Vec<String>>,
+    /// Columns that a pattern in --context must not take, separated by commas.
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) exclude: Option<Vec<String>>,
     /// Action column, or several separated by commas.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) action: Option<Vec<String>>,
@@ -57,18 +62,31 @@ pub(crate) struct LogArgs {
 impl LogArgs {
     /// Reads and checks the log; only the named columns are decoded.
     pub(crate) fn read(&self, engine: &Engine) -> Result<Log> {
-        self.read_by(engine, None)
+        self.read_by(engine, None, None)
     }
 
     /// Reads the log by the encoding of a policy: contexts and actions need not be named again.
-    pub(crate) fn read_for(&self, engine: &Engine, policy: &Policy) -> Result<Log> {
-        self.read_by(engine, Some(policy))
+    pub(crate) fn read_for(&self, engine: &Engine, policy: &SavedPolicy) -> Result<Log> {
+        self.read_by(engine, Some(policy), None)
     }
 
-    fn read_by(&self, engine: &Engine, policy: Option<&Policy>) -> Result<Log> {
+    /// Reads the log with the columns of a policy to be evaluated. Contexts may be left out: weights do not need them.
+    pub(crate) fn read_target(&self, engine: &Engine, target: &TargetColumns) -> Result<Log> {
+        self.read_by(engine, None, Some(target))
+    }
+
+    /// The policy to be evaluated that log.toml names, if it does.
+    pub(crate) fn target(&self) -> Option<TargetColumns> {
+        self.config().ok().and_then(|(config, _)| config.target())
+    }
+
+    fn read_by(&self, engine: &Engine, policy: Option<&SavedPolicy>, target: Option<&TargetColumns>) -> Result<Log> {
         let (mut config, from) = self.config()?;
         let paths = self.paths(&config)?;
-        let inputs = policy.map(Policy::encoding);
+        let inputs = policy.map(SavedPolicy::encoding);
+        if target.is_some() {
+            config.context.get_or_insert_default();
+        }
         if let (Some(policy), Some(inputs)) = (policy, &inputs) {
             let names: Vec<String> = inputs.iter().map(|i| i.name().to_string()).collect();
             let given = split_names(self.context.as_deref()).unwrap_or_else(|| names.clone());
@@ -83,9 +101,9 @@ impl LogArgs {
                 return Err(Error::data(what).hint("leave --context out: the policy knows its own"));
             }
             config.context = Some(names);
-            config.categorical = None;
+            (config.categorical, config.exclude) = (None, None);
             if self.action.is_none() {
-                config.action = Some(policy.actions.clone());
+                config.action = Some(policy.columns().actions);
             }
         }
         let missing = config.missing();
@@ -104,22 +122,25 @@ impl LogArgs {
                 known.join(", ")
             )));
         }
+        if config.has_patterns() {
+            config.expand(&columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
+        }
         let options = ReadOptions {
             drop_invalid: self.drop_invalid,
             categorical: config.categorical.clone().unwrap_or_default(),
             inputs,
             scratch: self.scratch.as_ref().map(Scratch::new),
         };
-        let roles = config.roles();
+        let roles = Roles { target: target.cloned(), ..config.roles() };
         let log = match roles.propensity {
             PropensityRole::Column(_) => read_log(&paths, &roles, &options)?,
             PropensityRole::Fit => propensity::fit(engine, read_bare_log(&paths, &roles, &options)?)?,
         };
         if let Some(from) = from {
-            say::line(format_args!("columns as in {}", from.display()));
+            say::note(format_args!("columns as in {}", from.display()));
         }
         if log.dropped().rows > 0 {
-            say::line(format_args!("dropped {} rows with unusable values: {}", log.dropped().rows, log.dropped()));
+            say::note(format_args!("dropped {} rows with unusable values: {}", log.dropped().rows, log.dropped()));
         }
         if let Some(facts) = log.schema().propensities.estimated() {
             tell_propensities(facts);
@@ -159,10 +180,13 @@ impl LogArgs {
         let flags = LogConfig {
             path: None,
             context: split_names(self.context.as_deref()),
+            exclude: split_names(self.exclude.as_deref()),
             action: split_names(self.action.as_deref()),
             reward: self.reward.clone(),
             cost: self.cost.clone(),
             propensity: self.propensity.clone(),
+            target_density: None,
+            target_action: None,
             weight: self.weight.clone(),
             split: self.split.clone(),
             categorical: split_names(self.categorical.as_deref()),
@@ -186,9 +210,9 @@ impl LogArgs {
 
 /// How the propensities were estimated, and what speaks against them.
 fn tell_propensities(facts: &Estimated) {
-    say::heading("Propensities are ESTIMATED: none were logged");
+    say::note("Propensities are ESTIMATED: none were logged");
     for m in &facts.actions {
-        say::line(format_args!(
+        say::note(format_args!(
             "  {}: {}, {} mean, {} std; contexts explain {:.1}%; distance from a right law {:.3}",
             m.action,
             m.family,
@@ -198,12 +222,12 @@ fn tell_propensities(facts: &Estimated) {
             m.kolmogorov
         ));
     }
-    say::line(format_args!(
+    say::note(format_args!(
         "  cross-fitted in {} folds, without outcomes; they integrate to {:.3} ± {:.3} (should be 1)",
         facts.folds, facts.integral, facts.integral_std_error
     ));
     for w in &facts.warnings {
-        say::line(format_args!("  warning: {w}"));
+        say::note(format_args!("  warning: {w}"));
     }
 }
 
@@ -237,6 +261,7 @@ fn split_names(values: Option<&[String]>) -> Option<Vec<String>> {
 
 /// A recipe file and changes to it.
 #[derive(Args)]
+#[command(next_help_heading = "Recipe")]
 pub(crate) struct RecipeArgs {
     /// Recipe file (TOML); without it the default recipe. `counterpoint recipe` prints every field.
     #[arg(long, value_name = "FILE")]
@@ -256,15 +281,15 @@ impl RecipeArgs {
             Some(path) => Recipe::load(path)?,
             None => Recipe::default(),
         };
-        let mut table: toml::Table = toml::from_str(&recipe.to_toml()).unwrap_or_default();
+        let mut changes = toml::Table::new();
         for c in &self.set {
             let (field, value) = change(c)?;
-            table.insert(field, value);
+            changes.insert(field, value);
         }
         if let Some(seed) = self.seed {
-            table.insert("seed".into(), toml::Value::Integer(seed as i64));
+            changes.insert("seed".into(), toml::Value::Integer(seed as i64));
         }
-        Recipe::from_toml(&table.to_string())
+        recipe.changed(&changes)
     }
 }
 

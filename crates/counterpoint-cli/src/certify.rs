@@ -1,21 +1,22 @@
 //! `counterpoint certify`: deploy, keep, or invalid; and how every command tells a certificate.
 
 use crate::Done;
-use crate::ask::LogArgs;
 use crate::say;
+use crate::target::{Asked, TargetArgs};
 use crate::{flag, output};
 use clap::{Args, ValueEnum};
 use counterpoint::certify::{Certificate, Interval, Method, Terms, Verdict, certify};
 use counterpoint::data::Parts;
 use counterpoint::explain::{Evidence, explain_policy};
 use counterpoint::policy::TargetPolicy;
-use counterpoint::{Engine, Gate, Policy, Result};
+use counterpoint::{Engine, Gate, Result};
 use counterpoint_report::policy_page;
 use owo_colors::OwoColorize;
 use std::path::{Path, PathBuf};
 
 /// What a policy has to show.
 #[derive(Args)]
+#[command(next_help_heading = "Certificate")]
 pub(crate) struct TermArgs {
     /// How often the intervals of the certificate hold the truth, between 0 and 1.
     #[arg(long, default_value_t = 0.95, value_name = "SHARE", value_parser = flag::between_0_and_1)]
@@ -71,10 +72,8 @@ impl TermArgs {
     after_help = "Exit 0: deploy; 1: keep or invalid; 2: error.\n\nExample:\n  counterpoint certify policy.json log.parquet --action action --reward reward --propensity propensity --split split"
 )]
 pub(crate) struct Certify {
-    /// The policy file.
-    policy: PathBuf,
     #[command(flatten)]
-    log: LogArgs,
+    target: TargetArgs,
     #[command(flatten)]
     terms: TermArgs,
     /// Seed of the split, the one the policy was learned with, and of the bootstrap.
@@ -89,23 +88,20 @@ pub(crate) struct Certify {
     /// Write the certificate to this file (JSON).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Certify {
     pub(crate) fn run(&self) -> Result<Done> {
         let outputs: Vec<&Path> = self.output.iter().chain(&self.report).map(PathBuf::as_path).collect();
-        let mut inputs = self.log.files()?;
-        inputs.push(self.policy.clone());
+        let args = self.target.log();
+        let mut inputs = args.files()?;
+        inputs.extend(self.target.file().cloned());
         output::check(&outputs, &inputs)?;
-        let policy = Policy::load(&self.policy)?;
         let engine = Engine::new(self.threads)?;
-        let whole = self.log.read_for(&engine, &policy)?;
+        let Asked { policy, log: whole, .. } = self.target.read(&engine)?;
         let log = whole.heading();
-        let parts = whole.into_parts(self.log.rule(self.seed))?;
-        let certificate = issue(&engine, &policy, &parts, &self.terms.terms(self.seed))?;
+        let parts = whole.into_parts(args.rule(self.seed))?;
+        let certificate = issue(&engine, policy.as_ref(), &parts, &self.terms.terms(self.seed))?;
         tell(&certificate, &log.schema().outcome);
         let mut files = Vec::new();
         files.extend(self.output.iter().map(|path| (path.clone(), text(&certificate))));
@@ -114,21 +110,19 @@ impl Certify {
                 engine: &engine,
                 log: &log,
                 parts: &parts,
-                policy: &policy,
+                policy: policy.as_ref(),
                 certificate: &certificate,
                 recipe: None,
                 selected: None,
-                name: self.log.name(),
-                split: self.log.split_words(self.seed),
+                name: args.name(),
+                split: args.split_words(self.seed),
                 seed: self.seed,
             };
             files.push((path.clone(), policy_page(&explain_policy(&evidence)?)));
         }
         output::write(&files)?;
         say::wrote(&files);
-        if self.json {
-            say::json(&serde_json::to_value(&certificate).unwrap_or_default());
-        }
+        say::json(serde_json::to_value(&certificate).unwrap_or_default());
         Ok(Done::certified(&certificate))
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::Done;
 use crate::learn::{tell, tell_estimate};
-use crate::say::{self, Training};
+use crate::progress::Training;
+use crate::say;
 use crate::{certify, flag, output};
 use clap::Args;
 use counterpoint::certify::Terms;
@@ -35,9 +36,6 @@ pub(crate) struct Demo {
     /// Keep the log, the policy and a report (HTML) in this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Demo {
@@ -59,9 +57,9 @@ impl Demo {
         let log = simulated.log()?;
         let parts = log.split(SplitRule::Column)?;
         let recipe = Recipe { seed: self.seed, ..Recipe::default() };
-        let bar = Training::new(recipe.starts, recipe.proximal_steps);
+        let bar = Training::new(recipe.starts, recipe.proximal_steps());
         let learned = Learner::new(&recipe).watch(&|p| bar.watch(p)).learn(&parts.train.on(&engine));
-        bar.finish();
+        drop(bar);
         let learned = learned?;
         tell(&learned, &recipe, parts.train.schema(), parts.train.rows());
         let valid = evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
@@ -102,13 +100,11 @@ impl Demo {
             say::line(format_args!("\nthe log, the policy and the report are in {}", dir.display()));
         }
         say::line(format_args!("\ndone in {:.1} s", clock.elapsed().as_secs_f64()));
-        if self.json {
-            say::json(&serde_json::json!({
-                "environment": self.environment.name(), "rows": rows, "seed": self.seed,
-                "certificate": certificate, "estimate": valid.estimate, "std_error": valid.std_error, "effective_share": valid.effective / valid.rows,
-                "truth": {"logging": logged, "learned": truth, "oracle": oracle},
-            }));
-        }
+        say::json(serde_json::json!({
+            "environment": self.environment.name(), "rows": rows, "seed": self.seed,
+            "certificate": certificate, "estimate": valid.estimate, "std_error": valid.std_error, "effective_share": valid.effective / valid.rows,
+            "truth": {"logging": logged, "learned": truth, "oracle": oracle},
+        }));
         Ok(Done::certified(&certificate))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::ask::LogArgs;
-use crate::say;
+use crate::{output, say};
 use clap::Args;
 use counterpoint::data::write_text;
 use counterpoint::explain::explain_log;
@@ -21,13 +21,11 @@ pub(crate) struct Describe {
     /// Write a page with pictures to this file (HTML).
     #[arg(long)]
     report: Option<PathBuf>,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Describe {
     pub(crate) fn run(&self) -> Result<Done> {
+        output::check(&self.report.iter().map(PathBuf::as_path).collect::<Vec<_>>(), &self.log.files()?)?;
         let log = self.log.read(&Engine::new(0)?)?;
         let facts = describe(&log)?;
         say::heading(format_args!("{} rows", facts.rows));
@@ -76,9 +74,7 @@ impl Describe {
             write_text(path, &log_page(&explain_log(&log, &self.log.name(), &facts)))?;
             say::line(format_args!("\nwrote the report to {}", path.display()));
         }
-        if self.json {
-            say::json(&serde_json::to_value(&facts).unwrap_or_default());
-        }
+        say::json(serde_json::to_value(&facts).unwrap_or_default());
         Ok(Done::Yes)
     }
 }

@@ -1,12 +1,14 @@
 //! `counterpoint evaluate`: a given policy, every estimator side by side.
 
 use crate::Done;
-use crate::ask::LogArgs;
 use crate::say;
+use crate::target::{Asked, TargetArgs};
 use clap::{Args, ValueEnum};
 use counterpoint::certify::{Interval, mean_action_value};
 use counterpoint::estimate::LossModel;
 use counterpoint::explain::{EstimatorRow, EstimatorTable, estimator_table};
+use counterpoint::folds::DRAWS;
+use counterpoint::policy::TargetPolicy;
 use counterpoint::{Aids, Engine, Error, Log, Policy, Recipe, Result, fit_model};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -27,13 +29,11 @@ enum Rows {
 /// normal ones of 95%; for a verdict use `certify`.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  counterpoint evaluate policy.json log.parquet --context x0,x1 --action action \\\n      --reward reward --propensity propensity --split split --rows valid"
+    after_help = "Example:\n  counterpoint evaluate policy.json log.parquet --context x0,x1 --action action \\\n      --reward reward --propensity propensity --split split --rows valid\n  counterpoint evaluate log.parquet --target-density mine --action action --reward reward \\\n      --propensity propensity        # a policy of your own, by its densities in the log"
 )]
 pub(crate) struct Evaluate {
-    /// The policy file.
-    policy: PathBuf,
     #[command(flatten)]
-    log: LogArgs,
+    target: TargetArgs,
     /// Which rows to use: all, train, valid or test (split as `learn` splits them). Every look at test uses it up a little.
     #[arg(long, value_enum, default_value = "valid")]
     rows: Rows,
@@ -52,18 +52,15 @@ pub(crate) struct Evaluate {
     /// Threads; 0 means one a core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::flag::threads, allow_negative_numbers = true)]
     threads: usize,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Evaluate {
     pub(crate) fn run(&self) -> Result<Done> {
-        let policy = Policy::load(&self.policy)?;
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let engine = Engine::new(self.threads)?;
-        let whole = self.log.read_for(&engine, &policy)?;
-        let parts = whole.split(self.log.rule(self.seed));
+        let Asked { policy, name, log: whole, .. } = self.target.read(&engine)?;
+        let policy = policy.as_ref();
+        let parts = whole.split(self.target.log().rule(self.seed));
         let log: &Log = match (self.rows, &parts) {
             (Rows::All, _) => &whole,
             (Rows::Train, Ok(parts)) => &parts.train,
@@ -71,28 +68,31 @@ impl Evaluate {
             (Rows::Test, Ok(parts)) => &parts.test,
             (_, Err(_)) => return parts.map(|_| Done::Yes),
         };
-        let recipe = Recipe { model_ridge: self.model_ridge, ..Recipe::default() };
+        let recipe = Recipe::default().with_model_ridge(self.model_ridge);
         // a log too short to divide can still be weighed
         let model = match &parts {
-            Ok(parts) => fit_model(&parts.train.on(&engine), &policy, &recipe),
+            Ok(parts) => fit_model(&parts.train.on(&engine), policy, &recipe),
             Err(e) => Err(Error::data(e.to_string())),
         };
-        say::heading(format_args!("{} of {} on {} rows", log.schema().outcome, self.policy.display(), log.rows()));
+        say::heading(format_args!("{} of {name} on {} rows", log.schema().outcome, log.rows()));
         let aids = Aids { model: model.as_ref().ok(), logging: logging.as_ref() };
-        let table = estimator_table(&engine, log, &policy, self.cap, aids);
+        let table = estimator_table(&engine, log, policy, self.cap, aids);
         tell(&table);
         let mut all = as_json(&table);
         let mut notes = self.notes(aids);
         notes.extend(model.as_ref().err().map(|e| format!("no loss model: {e}")));
-        if let Ok(model) = &model {
-            all.insert("mean_action".into(), mean_action(log, &policy, model)?);
+        if let Some(mean) = model.as_ref().ok().and_then(|model| mean_action(log, policy, model).transpose()) {
+            all.insert("mean_action".into(), mean?);
+        }
+        if all.values().any(|e| e.get("draws").is_some()) {
+            notes.push(format!(
+                "the loss model's expectation under this policy is a mean over {DRAWS} drawn actions per row"
+            ));
         }
         notes.extend(log.schema().propensities.sentence());
         notes.iter().for_each(|n| say::line(format_args!("  note: {n}")));
-        if self.json {
-            all.insert("notes".into(), notes.into());
-            say::json(&Value::Object(all));
-        }
+        all.insert("notes".into(), notes.into());
+        say::json(Value::Object(all));
         Ok(Done::Yes)
     }
 
@@ -151,6 +151,9 @@ fn as_json(table: &EstimatorTable) -> Map<String, Value> {
         let Some(i) = &e.answer else { return json!({"failure": e.failure}) };
         let mut said = interval(i);
         said["rows"] = table.rows.into();
+        if e.draws > 0 {
+            said["draws"] = e.draws.into();
+        }
         if let (Some(effective), Some(share), Some(mean)) = (e.effective, e.effective_share, e.mean_weight) {
             said["effective"] = effective.into();
             said["effective_share"] = share.into();
@@ -164,10 +167,10 @@ fn as_json(table: &EstimatorTable) -> Map<String, Value> {
 }
 
 /// The value of always playing the policy's mean action, which no weight can tell.
-fn mean_action(log: &Log, policy: &Policy, model: &LossModel) -> Result<Value> {
-    let value = mean_action_value(log, policy, model)?;
+fn mean_action(log: &Log, policy: &dyn TargetPolicy, model: &LossModel) -> Result<Option<Value>> {
+    let Some(value) = mean_action_value(log, policy, model)? else { return Ok(None) };
     say::line(format_args!(
         "\n  always playing the mean action, by the loss model: {value:.4} (another policy than the one above; no interval)"
     ));
-    Ok(json!({"estimate": value, "by": "loss model"}))
+    Ok(Some(json!({"estimate": value, "by": "loss model"})))
 }

@@ -3,7 +3,8 @@
 use crate::Done;
 use crate::ask::{LogArgs, RecipeArgs, notes};
 use crate::certify::{self, TermArgs};
-use crate::say::{self, Training};
+use crate::progress::Training;
+use crate::say;
 use crate::{flag, output};
 use clap::Args;
 use counterpoint::data::{Outcome, Schema};
@@ -42,9 +43,6 @@ pub(crate) struct Learn {
     /// Threads; 0 means one a core. The result does not depend on it.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Learn {
@@ -56,10 +54,10 @@ impl Learn {
         let log = whole.heading();
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let parts = whole.into_parts(self.log.rule(recipe.seed))?;
-        let bar = Training::new(recipe.starts, recipe.proximal_steps);
+        let bar = Training::new(recipe.starts, recipe.proximal_steps());
         let learned =
             Learner::new(&recipe).logging(logging.as_ref()).watch(&|p| bar.watch(p)).learn(&parts.train.on(&engine));
-        bar.finish();
+        drop(bar);
         let learned = learned?;
         let valid = evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
         tell(&learned, &recipe, log.schema(), parts.train.rows());
@@ -90,20 +88,18 @@ impl Learn {
         };
         output::write(&files)?;
         say::wrote(&files);
-        if self.json {
-            say::json(&serde_json::json!({
-                "output": self.output.display().to_string(),
-                "objective": learned.objective,
-                "std": learned.policy.std(),
-                "starts": learned.starts,
-                "best_start": learned.best,
-                "silent_contexts": learned.silent_contexts,
-                "valid": valid,
-                "propensities": learned.propensities,
-                "recipe": recipe,
-                "certificate": certificate,
-            }));
-        }
+        say::json(serde_json::json!({
+            "output": self.output.display().to_string(),
+            "objective": learned.objective,
+            "std": learned.policy.std(),
+            "starts": learned.starts,
+            "best_start": learned.best,
+            "silent_contexts": learned.silent_contexts,
+            "valid": valid,
+            "propensities": learned.propensities,
+            "recipe": recipe,
+            "certificate": certificate,
+        }));
         Ok(certificate.as_ref().map_or(Done::Yes, Done::certified))
     }
 }

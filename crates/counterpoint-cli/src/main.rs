@@ -1,6 +1,6 @@
 //! The command line. `main` is one match that lists all the program can do; each command is a file of its own.
 //!
-//! Results for programs go to stdout (`--json`), words and progress to stderr. Exit 0: done, and certified where
+//! Results go to stdout, in words or with `--json` for programs; notes, progress and errors to stderr. Exit 0: done, and certified where
 //! asked; 1: done, not certified; 2: error; 130: interrupted. Nothing here computes: commands read arguments, call the library, and say what
 //! it said.
 
@@ -14,12 +14,14 @@ mod evaluate;
 mod flag;
 mod learn;
 mod output;
+mod progress;
 mod recipe;
 mod reproduce;
 mod rival;
 mod say;
 mod select;
 mod simulate;
+mod target;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -41,7 +43,7 @@ Columns can be named once, in a file log.toml beside the log:
   reward = \"reward\"
   propensity = \"propensity\"
 
-Results for programs go to stdout (--json), words to stderr.
+Results go to stdout, in words or with --json for programs; progress and notes to stderr.
 Exit 0: done, and certified where asked; 1: done, not certified; 2: error; 130: interrupted.";
 
 /// Learn better decisions from logs, and know whether to believe them.
@@ -49,10 +51,24 @@ Exit 0: done, and certified where asked; 1: done, not certified; 2: error; 130: 
 /// A log holds, row by row: contexts, a continuous action (a bid, a price, a dose), the density with which the action was
 /// chosen, and what came of it. From that alone, counterpoint learns a stochastic policy that would have done better.
 #[derive(Parser)]
-#[command(version, about, long_about, max_term_width = 100, after_long_help = GUIDE)]
+#[command(name = "counterpoint", version = version(), about, long_about, max_term_width = 100, after_long_help = GUIDE)]
 struct Program {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    manners: say::Manners,
+}
+
+/// The version, the commit it was built from, and the vector instructions that it uses here.
+fn version() -> &'static str {
+    static VERSION: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    VERSION.get_or_init(|| {
+        let commit = match env!("COUNTERPOINT_COMMIT") {
+            "" => String::new(),
+            commit => format!("commit {commit}, "),
+        };
+        format!("{} ({commit}{})", env!("CARGO_PKG_VERSION"), counterpoint::folds::instruction_set())
+    })
 }
 
 /// What the program can do; the words of each command stand with its arguments.
@@ -88,7 +104,8 @@ impl Done {
 }
 
 fn main() -> ExitCode {
-    let command = Program::parse().command;
+    let Program { command, manners } = Program::parse();
+    manners.adopt();
     output::listen();
     let done = match command {
         Command::Demo(c) => c.run(),

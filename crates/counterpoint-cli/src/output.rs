@@ -7,6 +7,7 @@ use crate::say;
 use counterpoint::data::{check_output, write_together};
 use counterpoint::{Error, Result};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Exit code after ctrl-C: 128 + SIGINT, as shells count.
@@ -30,12 +31,26 @@ pub(crate) fn listen() {
     let _ = ctrlc::set_handler(heard);
 }
 
+/// Whether files that are there already may be replaced.
+static OVERWRITE: AtomicBool = AtomicBool::new(false);
+
+/// Lets outputs replace files that are there already, or not.
+pub(crate) fn overwrite(yes: bool) {
+    OVERWRITE.store(yes, Ordering::Relaxed);
+}
+
+/// Whether `--force` was given.
+pub(crate) fn overwrites() -> bool {
+    OVERWRITE.load(Ordering::Relaxed)
+}
+
 /// What to say on ctrl-C from now on.
 pub(crate) fn on_interrupt(remedy: impl Into<String>) {
     *REMEDY.lock().unwrap_or_else(PoisonError::into_inner) = Some(remedy.into());
 }
 
-/// Refuses outputs that cannot be written, that are inputs too, or that are one and the same file.
+/// Refuses outputs that cannot be written, that are inputs too, that are one and the same file, or that are there already and
+/// `--force` was not given.
 pub(crate) fn check(outputs: &[&Path], inputs: &[PathBuf]) -> Result<()> {
     for (i, output) in outputs.iter().enumerate() {
         if outputs[..i].contains(output) {
@@ -44,6 +59,11 @@ pub(crate) fn check(outputs: &[&Path], inputs: &[PathBuf]) -> Result<()> {
                 .hint("give each its own name"));
         }
         check_output(output, inputs)?;
+        if output.is_file() && !overwrites() {
+            return Err(Error::data("the file is there already")
+                .at(output.display().to_string())
+                .hint("give the output another name, or overwrite it with --force"));
+        }
     }
     Ok(())
 }

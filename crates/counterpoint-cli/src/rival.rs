@@ -3,6 +3,7 @@
 use crate::Done;
 use crate::ask::LogArgs;
 use crate::certify::{self, TermArgs};
+use crate::progress::Bar;
 use crate::{flag, output, say};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -49,9 +50,6 @@ pub(crate) struct RunRival {
     /// Write the policy to this file (JSON), for `evaluate`, `certify` and `act`, and the certificate beside it.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 impl RunRival {
@@ -72,11 +70,10 @@ impl RunRival {
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let terms = self.terms.terms(self.seed);
         let gate = terms.gate;
-        let bar =
-            say::bar(grid.len() as u64, "{spinner} learning {bar:30} {pos}/{len} settings [{elapsed}, {eta} left]");
+        let bar = Bar::new(grid.len() as u64, "learning", "settings");
         let rows = [&parts.train, &parts.valid];
-        let chosen = choose(&engine, &grid, rows, logging.as_ref(), gate, self.seed, &|| bar.inc(1));
-        bar.finish_and_clear();
+        let chosen = choose(&engine, &grid, rows, logging.as_ref(), gate, self.seed, &|| bar.step());
+        drop(bar);
         let chosen = chosen?;
         let Judged { rival, policy, .. } = &chosen.best;
         let certificate = certify::issue(&engine, policy, &parts, &terms)?;
@@ -91,9 +88,7 @@ impl RunRival {
         let files = [(self.output.clone(), document), (beside, certify::text(&certificate))];
         output::write(&files)?;
         say::wrote(&files);
-        if self.json {
-            say::json(&serde_json::json!({ "settings": settings, "certificate": certificate }));
-        }
+        say::json(serde_json::json!({ "settings": settings, "certificate": certificate }));
         Ok(Done::certified(&certificate))
     }
     /// What is held fast, tried on the method before anything is read.

@@ -4,6 +4,7 @@ use crate::Done;
 use crate::ask::{LogArgs, notes};
 use crate::certify::{self, TermArgs};
 use crate::learn::tell_estimate;
+use crate::progress::Bar;
 use crate::say;
 use crate::{flag, output};
 use clap::Args;
@@ -48,9 +49,6 @@ pub(crate) struct Select {
     /// Continue an interrupted run from its journal.
     #[arg(long)]
     resume: bool,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 impl Select {
@@ -97,21 +95,22 @@ impl Select {
         output::write(&files).map_err(|e| also(e, &kept(&journal)))?;
         let _ = std::fs::remove_file(&journal);
         say::wrote(&files);
-        if self.json {
-            say::json(&serde_json::json!({
-                "output": self.output.display().to_string(),
-                "leaderboard": board,
-                "propensities": log.schema().propensities,
-                "certificate": certificate,
-                "valid": valid,
-            }));
-        }
+        say::json(serde_json::json!({
+            "output": self.output.display().to_string(),
+            "leaderboard": board,
+            "propensities": log.schema().propensities,
+            "certificate": certificate,
+            "valid": valid,
+        }));
         Ok(Done::certified(&certificate))
     }
 }
 
 impl Select {
     fn check_outputs(&self, files: &[&Path]) -> Result<()> {
+        if self.resume {
+            output::overwrite(true); // the run that is continued may have been stopped after it wrote them
+        }
         let mut inputs = self.log.files()?;
         inputs.push(PathBuf::from(&self.grid));
         let outputs: Vec<&Path> = files.iter().copied().chain(self.report.as_deref()).collect();
@@ -136,20 +135,19 @@ fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<
     let (journal, known) = if resume { Journal::resume::<Fit>(path)? } else { (Journal::create(path)?, Vec::new()) };
     let kept = kept(path);
     if !known.is_empty() {
-        say::line(format_args!("resuming: {} finished fits stand in {}", known.len(), path.display()));
+        say::note(format_args!("resuming: {} finished fits stand in {}", known.len(), path.display()));
         output::on_interrupt(&*kept);
     }
-    let bar = say::bar(1, "{spinner} {msg} {bar:30} {pos}/{len} fits [{elapsed}, {eta} left]");
+    let bar = Bar::new(1, "selecting", "fits");
     let record = |fit: &Fit, step: Step| {
         output::undisturbed(|| journal.add(fit))?;
         output::on_interrupt(&*kept);
-        bar.set_length(step.of as u64);
-        bar.set_position(step.done as u64);
-        bar.set_message(format!("round {}", step.round));
+        bar.at(step.done as u64, step.of as u64);
+        bar.message(format_args!("round {}", step.round));
         Ok(())
     };
     let selected = work(&Memory { known, record: &record });
-    bar.finish_and_clear();
+    drop(bar);
     let nothing = std::fs::metadata(path).is_ok_and(|m| m.len() == 0);
     selected.map_err(|e| match e.kind() {
         counterpoint::ErrorKind::Io if !nothing => also(e, &kept),

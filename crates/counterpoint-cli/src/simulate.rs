@@ -28,9 +28,6 @@ pub(crate) struct Simulate {
     /// File to write: .parquet, .csv, .csv.gz or .arrow.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Print one JSON object to stdout.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -76,12 +73,8 @@ impl Simulate {
         let table = self.environment.draw(self.rows, self.seed);
         output::undisturbed(|| table.write(&self.output))?;
         let name = self.environment.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default();
-        if self.json {
-            let output = self.output.display().to_string();
-            say::json(
-                &serde_json::json!({"rows": self.rows, "seed": self.seed, "environment": name, "output": output}),
-            );
-        }
+        let output = self.output.display().to_string();
+        say::json(serde_json::json!({"rows": self.rows, "seed": self.seed, "environment": name, "output": output}));
         say::line(format_args!("wrote {} rows of {name} to {}", self.rows, self.output.display()));
         Ok(Done::Yes)
     }

@@ -47,7 +47,8 @@ fn select_picks_by_the_gate_that_its_certificate_uses() {
         .unwrap();
     let chosen = |gate: &str, name: &str| {
         let done = run(d, &format!("select log.parquet {COLUMNS} --grid grid.toml {gate} -o {name} --json"));
-        let said: serde_json::Value = serde_json::from_slice(&done.stdout).expect(&text(&done.stderr));
+        let said: serde_json::Value =
+            serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{}", text(&done.stderr)));
         let std = said["leaderboard"][0]["recipe"]["std"].as_f64().unwrap();
         (std, said["certificate"]["valid"]["effective"].as_f64().unwrap(), said["certificate"]["verdict"].clone())
     };
@@ -81,6 +82,15 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
         assert!(acted.status.success(), "{}", text(&acted.stderr));
         let rows = std::fs::read_to_string(d.join(format!("{method}.csv"))).unwrap();
         assert!(rows.starts_with("row,action,density,mean\n") && rows.lines().count() == 6001, "{method}");
+        // its file comes through the same doors as a learned policy, and gives the same certificate
+        let again = run(d, &format!("certify {method}.json log.parquet {COLUMNS} --json"));
+        let certificate: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+        assert_eq!(certificate["difference"], said["certificate"]["difference"], "{}", text(&again.stderr));
+        let evaluated = run(d, &format!("evaluate {method}.json log.parquet {COLUMNS} --json"));
+        let every: serde_json::Value = serde_json::from_slice(&evaluated.stdout).unwrap();
+        for name in ["snips", "ips", "direct", "doubly-robust"] {
+            assert!(every[name]["estimate"].is_number(), "{method} {name}: {}", text(&evaluated.stderr));
+        }
     }
     // a setting held fast is the setting of all that is tried
     let held =
@@ -97,6 +107,47 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
     assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("o-learning"), "{}", text(&wrong.stderr));
 }
 
+/// A log with two columns more: the density and the action of a policy that has no file.
+fn with_a_policy_of_ones_own(d: &Path) {
+    assert!(run(d, "simulate moons --rows 3000 --seed 3 -o plain.csv").status.success());
+    let plain = std::fs::read_to_string(d.join("plain.csv")).unwrap();
+    let mut lines = plain.lines();
+    let head = lines.next().unwrap();
+    let at = head.split(',').position(|c| c == "propensity").unwrap();
+    let mut own = format!("{head},mine,bid\n");
+    lines.for_each(|l| own.push_str(&format!("{l},{},1.5\n", l.split(',').nth(at).unwrap())));
+    std::fs::write(d.join("log.csv"), own).unwrap();
+}
+
+#[test]
+fn a_policy_of_ones_own_is_evaluated_and_certified_by_columns_of_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    with_a_policy_of_ones_own(d);
+    let json = |out: &Output| -> serde_json::Value {
+        serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&out.stderr)))
+    };
+    // the densities of the log itself: every weight is 1, and there is nothing to gain
+    let same = json(&run(d, &format!("evaluate log.csv {COLUMNS} --target-density mine --json")));
+    let gap = same["snips"]["estimate"].as_f64().unwrap() - same["logged"]["estimate"].as_f64().unwrap();
+    assert!(gap.abs() < 1e-9 && same["direct"]["failure"].as_str().unwrap().contains("drawn"), "{same}");
+    let kept = run(d, &format!("certify log.csv {COLUMNS} --target-density mine --json"));
+    assert_eq!((kept.status.code(), &json(&kept)["verdict"]), (Some(1), &"keep".into()));
+    // an action needs a std before it can be weighed
+    let alone = run(d, &format!("evaluate log.csv {COLUMNS} --target-action bid"));
+    assert!(alone.status.code() == Some(2) && text(&alone.stderr).contains("--target-std"));
+    let args = format!("{COLUMNS} --target-action bid --target-std 0.5 --target-family lognormal --json");
+    let around = json(&run(d, &format!("evaluate log.csv {args}")));
+    assert!(around["snips"]["estimate"].is_number() && around["doubly-robust"]["estimate"].is_number(), "{around}");
+    // the same by log.toml, where the flags need not be said
+    let toml = "context = [\"x0\", \"x1\"]\naction = \"action\"\nreward = \"reward\"\npropensity = \"propensity\"\n\
+                split = \"split\"\ntarget_density = \"mine\"\n";
+    std::fs::write(d.join("log.toml"), toml).unwrap();
+    assert_eq!(json(&run(d, "evaluate log.csv --json"))["snips"], same["snips"]);
+    let nobody = run(d, "evaluate plain.csv --log-config nothing.toml");
+    assert_eq!(nobody.status.code(), Some(2));
+}
+
 #[test]
 fn evaluate_sets_every_estimator_side_by_side() {
     let dir = tempfile::tempdir().unwrap();
@@ -108,9 +159,10 @@ fn evaluate_sets_every_estimator_side_by_side() {
     logging(2.0, 1.0).unwrap().save(d.join("logging.json")).unwrap();
     logging(1.5, 0.8).unwrap().save(d.join("p.json")).unwrap();
     let asked = |more: &str| -> (serde_json::Value, String) {
-        let done = run(d, &format!("evaluate p.json log.parquet {COLUMNS} --json {more}"));
+        let command = format!("evaluate p.json log.parquet {COLUMNS} {more}");
+        let done = run(d, &format!("{command} --json"));
         assert!(done.status.success(), "{}", text(&done.stderr));
-        (serde_json::from_slice(&done.stdout).unwrap(), text(&done.stderr))
+        (serde_json::from_slice(&done.stdout).unwrap(), text(&run(d, &command).stdout))
     };
     let plain = ["snips", "ips", "clipped", "soft-clipped", "power-mean"];
     let modelled = ["direct", "doubly-robust", "self-normalised-dr", "cab-dr"];

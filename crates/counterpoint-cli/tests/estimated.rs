@@ -59,7 +59,8 @@ fn every_command_says_that_propensities_are_estimated() {
     let certified = run(d, &format!("certify p.json bare.csv {COLUMNS} --propensity fit --json"));
     let json: serde_json::Value = serde_json::from_slice(&certified.stdout).unwrap();
     assert_eq!(json["propensities"]["source"], "estimated");
-    assert!(text(&certified.stderr).contains("estimated from the log"));
+    assert!(text(&certified.stderr).contains("ESTIMATED"));
+    assert!(json["reasons"].to_string().contains("estimated from the log"));
     // the same rows and the same columns: the same densities, so the same certificate
     let before: serde_json::Value =
         serde_json::from_slice(&std::fs::read(d.join("p.certificate.json")).unwrap()).unwrap();

@@ -23,7 +23,7 @@ fn messages_are_as_they_were_read_and_approved() {
     place.write("wrong.toml", "cap = \"high\"\n");
     place.write("bad-grid.toml", "keep = 0.5\n[recipe]\ncap = [5.0, -1.0]\n");
     place.write("odd-grid.toml", "kep = 0.5\n");
-    place.write("older.json", place.text("policy.json").replace("\"version\": 1", "\"version\": 99"));
+    place.write("older.json", place.text("policy.json").replace("\"version\": 2", "\"version\": 99"));
     place.write("logs/a.csv", place.text("log.csv"));
     place.write("logs/b.parquet", "PAR1");
     let wrong = COLUMNS.replace("--propensity propensity", "--propensity propensty");

@@ -51,8 +51,8 @@ fn roles() -> Roles {
         actions: vec!["action".into()],
         outcome: Some(("reward".into(), Outcome::Reward)),
         propensity: "propensity".into(),
-        weight: None,
         split: Some("split".into()),
+        ..Roles::default()
     }
 }
 
@@ -111,9 +111,13 @@ fn damaged_policies_do_not_make_it_panic() {
     let log = read_log(&[place.path("log.csv")], &roles(), &ReadOptions::default()).unwrap();
     let parts = log.split(SplitRule::Column).unwrap();
     for kind in ["clp", "linear", "poly", "stratified", "nystrom"] {
-        let policy = if kind == "nystrom" { "context_map=nystrom".to_string() } else { format!("policy={kind}") };
+        let policy = match kind {
+            "nystrom" => "context_map=nystrom --set anchors=4 --set centres=4".to_string(),
+            "clp" => "policy=clp --set anchors=4".to_string(),
+            other => format!("policy={other}"),
+        };
         let columns = crate::support::COLUMNS;
-        let small = "--set starts=1 --set proximal_steps=0 --set max_iterations=5 --set anchors=4 --set centres=4";
+        let small = "--set starts=1 --set proximal_steps=0 --set max_iterations=5";
         place.done(&format!("learn log.csv {columns} {small} --set {policy} --no-certify -o {kind}.json"));
         let bytes = place.bytes(&format!("{kind}.json"));
         let structure = structural(&place.text(&format!("{kind}.json")));

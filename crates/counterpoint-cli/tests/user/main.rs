@@ -9,6 +9,7 @@ mod fuzz;
 mod help;
 mod interrupt;
 mod invariance;
+mod manners;
 mod outputs;
 mod readme;
 mod support;

@@ -141,7 +141,7 @@ fn results_that_stdout_cannot_take_are_an_error_and_a_closed_pipe_is_not() {
         "completions bash".into(),
         format!("describe log.csv {COLUMNS} --json"),
         format!("evaluate policy.json log.csv {COLUMNS} --json"),
-        "simulate moons --rows 300 -o s.csv --json".into(),
+        "simulate moons --rows 300 -o s.csv --json --force".into(),
     ] {
         let out = place.shell(&format!("exec counterpoint {args} > /dev/full"));
         let said = words(&out);

@@ -54,8 +54,9 @@ impl Place {
     }
 
     /// Runs a command that must succeed: exit 0, or 1 where a certificate says no.
+    /// It may write over what an earlier one wrote.
     pub(crate) fn done(&self, args: &str) -> String {
-        let out = self.run(args);
+        let out = self.run(&format!("{args} --force"));
         let said = words(&out);
         assert!(matches!(out.status.code(), Some(0 | 1)), "{args}: {said}");
         said
@@ -144,7 +145,7 @@ pub(crate) fn rows(table: &Table, which: &[usize]) -> Table {
 
 /// What the program said to people.
 pub(crate) fn words(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stderr).into_owned()
+    String::from_utf8_lossy(&[&out.stdout[..], &out.stderr].concat()).into_owned()
 }
 
 /// Compares with tests/snapshots/NAME.txt; `UPDATE_SNAPSHOTS=1` writes it anew, to be read before it is committed.

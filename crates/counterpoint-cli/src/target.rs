@@ -1,0 +1,103 @@
+//! The policy that is evaluated or certified: a file, or columns of the log ("evaluate my policy").
+
+use crate::ask::LogArgs;
+use clap::Args;
+use counterpoint::data::TargetColumns;
+use counterpoint::policy::{SavedPolicy, TargetAction, TargetDensity, TargetPolicy};
+use counterpoint::{Engine, Error, Family, Log, Result};
+use std::path::PathBuf;
+
+/// A policy file, or columns of the log that say what the policy would do.
+#[derive(Args)]
+pub(crate) struct TargetArgs {
+    /// The policy file, of `learn`, `select` or `rival`; left out where the policy stands in columns of the log.
+    #[arg(value_name = "POLICY")]
+    policy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    /// Column with the density of the target policy at the logged action: evaluates a policy of yours without a policy
+    /// file. 0 where it would never act so.
+    #[arg(long, value_name = "COLUMN", conflicts_with = "target_action", help_heading = "Your own policy")]
+    target_density: Option<String>,
+    /// Column with the action of the target policy, or several separated by commas; needs --target-std.
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        value_delimiter = ',',
+        requires = "target_std",
+        help_heading = "Your own policy"
+    )]
+    target_action: Option<Vec<String>>,
+    /// Standard deviation of the target policy around its action, one for each action column: an action alone has no density.
+    #[arg(long, value_name = "STD", value_delimiter = ',', value_parser = crate::flag::positive, help_heading = "Your own policy")]
+    target_std: Option<Vec<f64>>,
+    /// Distribution of the target policy around its action: normal, lognormal.
+    #[arg(long, value_name = "FAMILY", value_parser = family, default_value = "normal", help_heading = "Your own policy")]
+    target_family: Family,
+}
+
+/// A family by the name that recipes use.
+fn family(name: &str) -> Result<Family, String> {
+    serde_json::from_value(name.into()).map_err(|e| e.to_string())
+}
+
+/// A policy to be asked about, and the log it is asked of.
+pub(crate) struct Asked {
+    /// The policy.
+    pub(crate) policy: Box<dyn TargetPolicy>,
+    /// What it is called.
+    pub(crate) name: String,
+    /// The log.
+    pub(crate) log: Log,
+}
+
+impl TargetArgs {
+    /// The log's arguments, where the first path is part of the log unless it is a policy file.
+    pub(crate) fn log(&self) -> LogArgs {
+        let mut log = self.log.clone();
+        if let Some(first) = self.policy.as_ref().filter(|_| self.columns().is_some()) {
+            log.log.insert(0, first.clone());
+        }
+        log
+    }
+
+    /// The policy file, where one is given.
+    pub(crate) fn file(&self) -> Option<&PathBuf> {
+        self.policy.as_ref().filter(|_| self.columns().is_none())
+    }
+
+    /// The columns that are named by flags; or by log.toml, where the first path is no policy file.
+    fn columns(&self) -> Option<TargetColumns> {
+        let density = self.target_density.clone().map(TargetColumns::Density);
+        let flags = density.or_else(|| self.target_action.clone().map(TargetColumns::Actions));
+        flags.or_else(|| {
+            let first = self.policy.as_ref().filter(|p| p.extension().is_none_or(|e| e != "json"))?;
+            LogArgs { log: vec![first.clone()], ..self.log.clone() }.target()
+        })
+    }
+
+    /// Reads the policy and the log it is asked of.
+    pub(crate) fn read(&self, engine: &Engine) -> Result<Asked> {
+        if let Some(path) = self.file() {
+            let saved = SavedPolicy::load(path)?;
+            let log = self.log.read_for(engine, &saved)?;
+            let name = path.display().to_string();
+            return Ok(Asked { policy: Box::new(saved), name, log });
+        }
+        let Some(columns) = self.columns() else {
+            return Err(Error::policy("no policy is given").hint(
+                "name a policy file, or say which column of the log has its density (--target-density) or its action (--target-action)",
+            ));
+        };
+        let log = self.log().read_target(engine, &columns)?;
+        let name = format!("the policy in column {}", columns.names().join(", "));
+        let policy: Box<dyn TargetPolicy> = match columns {
+            TargetColumns::Density(_) => Box::new(TargetDensity),
+            TargetColumns::Actions(_) => {
+                Box::new(TargetAction::new(self.target_family, self.target_std.as_deref().unwrap_or_default())?)
+            }
+        };
+        policy.check_against(log.schema())?;
+        Ok(Asked { policy, name, log })
+    }
+}
