@@ -90,7 +90,7 @@ pub type Watch<'a> = dyn Fn(&Progress) -> ControlFlow<()> + Sync + 'a;
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
 ///
-/// [`Learner`] has more to choose; [`Log::on`] chooses the threads, on which the result does not depend.
+/// [`Learner`] has more to choose; [`Log::on`](crate::Log::on) chooses the threads, on which the result does not depend.
 pub fn learn(train: &dyn Source, recipe: &Recipe) -> Result<Learned> {
     Learner::new(recipe).learn(train)
 }

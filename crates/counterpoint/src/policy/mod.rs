@@ -29,6 +29,7 @@ pub use mean::{Clp, Linear, Link, Mean, Network, Parts};
 pub use noise::{Kernel, Noise};
 pub use origin::Origin;
 pub use rule::{Rule, RulePolicy};
+#[cfg(feature = "rivals")]
 pub(crate) use rule::{columns, polynomial};
 pub use saved::SavedPolicy;
 pub use softmax::{BucketSoftmax, SoftmaxPolicy, logits, softmax};

@@ -25,7 +25,7 @@ use crate::policy::TargetPolicy;
 
 /// Rows that can be asked.
 ///
-/// A [`Log`](crate::Log) is one, on all cores; [`Log::on`](crate::Log::on) chooses the threads.
+/// A [`Log`] is one, on all cores; [`Log::on`] chooses the threads.
 ///
 /// ```
 /// use counterpoint::source::Source;
