@@ -31,7 +31,8 @@ use crate::policy::TargetPolicy;
 /// use counterpoint::source::Source;
 /// use counterpoint::{Engine, Log, data::Summaries};
 /// let log = Log::builder().action("a", vec![0.5, 2.0]).cost("y", vec![1.0, 2.0]).propensity("p", vec![0.2, 0.1]).build()?;
-/// let source: &dyn Source = &log.on(&Engine::single());
+/// let engine = Engine::single();
+/// let source: &dyn Source = &log.on(&engine);
 /// assert_eq!(source.get(Summaries)?.cost.mean(), 1.5);
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
