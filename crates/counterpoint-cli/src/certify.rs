@@ -5,13 +5,15 @@ use crate::say;
 use crate::target::{Asked, TargetArgs};
 use crate::{flag, output};
 use clap::{Args, ValueEnum};
-use counterpoint::certify::{Certificate, Interval, Method, Terms, Verdict, certify};
+use counterpoint::certify::{
+    Certificate, Finding, Gate, GuardedCertificate, Guardrail, Interval, Method, Segments, Terms, Verdict, certify,
+    guard, segments,
+};
 use counterpoint::data::Parts;
-use counterpoint::explain::{Evidence, explain_policy};
+use counterpoint::explain::{Detail, Evidence, explain_policy};
 use counterpoint::policy::TargetPolicy;
-use counterpoint::{Engine, Gate, Result};
+use counterpoint::{Engine, Error, Log, Result, Source};
 use counterpoint_report::policy_page;
-use owo_colors::OwoColorize;
 use std::path::{Path, PathBuf};
 
 /// What a policy has to show.
@@ -31,6 +33,12 @@ pub(crate) struct TermArgs {
     /// rows are effective.
     #[arg(long, default_value = "bootstrap", value_name = "METHOD", conflicts_with = "paper")]
     interval: IntervalName,
+    /// Smallest and largest outcome that can happen, LOW,HIGH: bounds what is not seen. Without it the range of the rows is assumed.
+    #[arg(long, value_name = "LOW,HIGH", value_parser = flag::range, allow_hyphen_values = true)]
+    outcome_range: Option<[f64; 2]>,
+    /// Say DEPLOY where the densities were estimated too; otherwise a gain is then PROMISING and ends in exit 1.
+    #[arg(long)]
+    trust_estimated: bool,
     /// Use the paper's own rule (Algorithm 2) instead of the paired test behind all gates.
     #[arg(long)]
     paper: bool,
@@ -44,6 +52,14 @@ enum IntervalName {
 }
 
 impl TermArgs {
+    pub(crate) fn gate(&self) -> Gate {
+        Gate {
+            min_effective_share: self.min_effective_share,
+            min_effective_rows: self.min_effective_rows,
+            ..Gate::default()
+        }
+    }
+
     pub(crate) fn terms(&self, seed: u64) -> Terms {
         let base = match (self.paper, self.interval) {
             (true, _) => Terms::paper(),
@@ -52,11 +68,9 @@ impl TermArgs {
         };
         Terms {
             confidence: self.confidence,
-            gate: Gate {
-                min_effective_share: self.min_effective_share,
-                min_effective_rows: self.min_effective_rows,
-                ..base.gate
-            },
+            gate: self.gate(),
+            outcome_range: self.outcome_range,
+            trust_estimated: self.trust_estimated,
             seed,
             ..base
         }
@@ -69,22 +83,32 @@ impl TermArgs {
 /// by row. Do not certify a policy on rows it was trained on: give the split and the seed it was learned with.
 #[derive(Args)]
 #[command(
-    after_help = "Exit 0: deploy; 1: keep or invalid; 2: error.\n\nExample:\n  counterpoint certify policy.json log.parquet --action action --reward reward --propensity propensity --split split"
+    after_help = "Exit 0: deploy; 1: promising, keep or invalid; 2: error.\n\nExample:\n  counterpoint certify policy.json log.parquet --action action --reward reward --propensity propensity --split split"
 )]
 pub(crate) struct Certify {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
     terms: TermArgs,
+    /// An outcome that must not become worse, repeatable: COLUMN:max+2% (at most 2% more of it), COLUMN:min-1% (at most 1% less), or an
+    /// amount without %. DEPLOY then also needs every guardrail's harm to be shown below its margin.
+    #[arg(long, value_name = "COLUMN:RULE", value_parser = guardrail)]
+    guardrail: Vec<Guardrail>,
+    /// A context to show the gain by: its categories, or four cuts of a number. Intervals hold for all of them together.
+    #[arg(long, value_name = "COLUMN")]
+    by: Option<String>,
     /// Seed of the split, the one the policy was learned with, and of the bootstrap.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads; 0 means one a core.
+    /// Threads; 0 means one per core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Write a report to this file (HTML).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Let the report show some rows of the log as they are; without it, only means and counts of ten rows and more.
+    #[arg(long, requires = "report")]
+    with_rows: bool,
     /// Write the certificate to this file (JSON).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -101,10 +125,13 @@ impl Certify {
         let Asked { policy, log: whole, .. } = self.target.read(&engine)?;
         let log = whole.heading();
         let parts = whole.into_parts(args.rule(self.seed))?;
-        let certificate = issue(&engine, policy.as_ref(), &parts, &self.terms.terms(self.seed))?;
+        let certificate = issue(&engine, policy.as_ref(), &parts, &self.terms.terms(self.seed), &args.name())?;
         tell(&certificate, &log.schema().outcome);
+        let by = self.by.as_ref().map(|by| self.segments(&engine, policy.as_ref(), &parts, by)).transpose()?;
+        let guarded = self.guard(&engine, policy.as_ref(), &log, certificate.clone())?;
         let mut files = Vec::new();
-        files.extend(self.output.iter().map(|path| (path.clone(), text(&certificate))));
+        let written = guarded.as_ref().map_or_else(|| text(&certificate), pretty);
+        files.extend(self.output.iter().map(|path| (path.clone(), written.clone())));
         if let Some(path) = &self.report {
             let evidence = Evidence {
                 engine: &engine,
@@ -117,40 +144,170 @@ impl Certify {
                 name: args.name(),
                 split: args.split_words(self.seed),
                 seed: self.seed,
+                detail: detail(self.with_rows),
             };
             files.push((path.clone(), policy_page(&explain_policy(&evidence)?)));
         }
         output::write(&files)?;
         say::wrote(&files);
-        say::json(serde_json::to_value(&certificate).unwrap_or_default());
-        Ok(Done::certified(&certificate))
+        let (mut said, done) = match &guarded {
+            Some(g) => {
+                (serde_json::to_value(g), if g.verdict == Verdict::Deploy { Done::Yes } else { Done::NotCertified })
+            }
+            None => (serde_json::to_value(&certificate), Done::certified(&certificate)),
+        };
+        if let (Ok(said), Some(by)) = (&mut said, &by) {
+            said["segments"] = serde_json::to_value(by).unwrap_or_default();
+        }
+        say::json(said.unwrap_or_default());
+        Ok(done)
+    }
+
+    /// The gain by a context.
+    fn segments(&self, engine: &Engine, policy: &dyn TargetPolicy, parts: &Parts, by: &str) -> Result<Segments> {
+        let (valid, test) = (parts.valid.on(engine), parts.test.on(engine));
+        let found = segments(policy, &valid, &test, by, &self.terms.terms(self.seed))?;
+        let level = 100.0 * found.confidence;
+        say::heading(format_args!("By {by} (all intervals together at {level:.0}%)"));
+        say::line(format_args!("  {:<28} {:>7} {:>9} {:>9}  {:<21}", "segment", "rows", "log", "change", "interval"));
+        for s in &found.segments {
+            match (&s.logged, &s.difference, &s.finding) {
+                (_, _, Finding::Silent(why)) => {
+                    say::line(format_args!("  {:<28} cannot tell: {why}", say::short(&s.name, 28)));
+                }
+                (Some(l), Some(d), finding) => say::line(format_args!(
+                    "  {:<28} {:>7.0} {:>9.4} {:>9.4}  {:<21} {finding}",
+                    say::short(&s.name, 28),
+                    s.rows,
+                    l.estimate,
+                    d.estimate,
+                    format!("[{:.4}, {:.4}]", d.lower, d.upper),
+                )),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// The guardrails, each read as the outcome of the same rows.
+    fn guard(
+        &self,
+        engine: &Engine,
+        policy: &dyn TargetPolicy,
+        primary: &Log,
+        certificate: Certificate,
+    ) -> Result<Option<GuardedCertificate>> {
+        if self.guardrail.is_empty() {
+            return Ok(None);
+        }
+        let rule = self.target.log().rule(self.seed);
+        let mut parts = Vec::new();
+        for g in &self.guardrail {
+            let Asked { log, .. } = self.target.with_outcome(&g.column, g.direction).read(engine)?;
+            if log.dropped() != primary.dropped() {
+                return Err(Error::data("other rows have an unusable value in this column than in the outcome")
+                    .at(format!("guardrail {:?}", g.column))
+                    .hint("clean the log first, so that all outcomes are those of the same rows"));
+            }
+            parts.push(log.into_parts(rule)?);
+        }
+        let sources: Vec<_> = parts.iter().map(|p| (p.valid.on(engine), p.test.on(engine))).collect();
+        let guards: Vec<(Guardrail, &dyn Source, &dyn Source)> = self
+            .guardrail
+            .iter()
+            .zip(&sources)
+            .map(|(g, (valid, test))| (g.clone(), valid as &dyn Source, test as &dyn Source))
+            .collect();
+        let guarded = guard(certificate, policy, &guards, &self.terms.terms(self.seed))?;
+        tell_guarded(&guarded);
+        Ok(Some(guarded))
     }
 }
 
-/// Certifies a policy on the parts of a log.
-pub(crate) fn issue(engine: &Engine, policy: &dyn TargetPolicy, parts: &Parts, terms: &Terms) -> Result<Certificate> {
-    certify(policy, &parts.valid.on(engine), &parts.test.on(engine), terms)
+fn guardrail(text: &str) -> Result<Guardrail, String> {
+    text.parse().map_err(|e: Error| e.to_string().replace('\n', "; "))
+}
+
+/// The guardrails and the verdict on all outcomes together.
+fn tell_guarded(guarded: &GuardedCertificate) {
+    let kept = guarded.guardrails.iter().all(|g| g.holds);
+    let (what, news) = match (kept, guarded.verdict) {
+        (false, _) => ("NOT all hold", say::News::Bad),
+        (true, Verdict::Deploy) => ("all hold: DEPLOY", say::News::Good),
+        (true, _) => ("all hold", say::News::Mixed),
+    };
+    say::news("Guardrails:", what, news);
+    say::line(format_args!(
+        "  {:<18} {:>9} {:>9} {:>9}  {:<21} {:>9}",
+        "outcome", "log", "policy", "change", "interval", "margin"
+    ));
+    for g in &guarded.guardrails {
+        let d = &g.difference;
+        let interval = format!("[{:.4}, {:.4}]", d.lower, d.upper);
+        let sign = g.guardrail.direction.to_user(1.0);
+        say::line(format_args!(
+            "  {:<18} {:>9.4} {:>9.4} {:>9.4}  {:<21} {:>+9.4}  {}",
+            say::short(&g.guardrail.column, 18),
+            g.logged.estimate,
+            g.value.estimate,
+            d.estimate,
+            interval,
+            sign * g.margin,
+            if g.holds { "holds" } else { "not shown" }
+        ));
+    }
+}
+
+/// How much of the log a report shows.
+pub(crate) fn detail(with_rows: bool) -> Detail {
+    if with_rows { Detail::Rows } else { Detail::Aggregates }
+}
+
+/// Certifies a policy on the parts of the log of that name.
+pub(crate) fn issue(
+    engine: &Engine,
+    policy: &dyn TargetPolicy,
+    parts: &Parts,
+    terms: &Terms,
+    log: &str,
+) -> Result<Certificate> {
+    let certificate = certify(policy, &parts.valid.on(engine), &parts.test.on(engine), terms)?;
+    Ok(certificate.naming(log, crate::program()))
 }
 
 /// The certificate as a file.
 pub(crate) fn text(certificate: &Certificate) -> String {
+    pretty(certificate)
+}
+
+fn pretty<T: serde::Serialize>(what: &T) -> String {
     // numbers and words: it cannot fail to serialise
-    serde_json::to_string_pretty(certificate).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(what).unwrap_or_default() + "\n"
 }
 
 /// `policy.json` -> `policy.certificate.json`
 pub(crate) fn beside(policy: &Path) -> PathBuf {
-    policy.with_extension("certificate.json")
+    output::beside(policy, "certificate.json")
+}
+
+/// That no policy of those tried is supported by the log, told as a certificate that makes no decision.
+pub(crate) fn tell_unsupported(e: &Error) {
+    let hint = e.remedy().map(|h| h.words(crate::remedy::flag));
+    say::news("Certificate:", "INVALID: no decision", say::News::Bad);
+    say::line(format_args!("  {}", e.what()));
+    hint.iter().for_each(|h| say::line(format_args!("  {h}")));
+    say::json(serde_json::json!({"verdict": Verdict::Invalid, "reasons": [e.what()], "hint": hint}));
 }
 
 /// The certificate in words.
 pub(crate) fn tell(c: &Certificate, outcome: &str) {
-    let verdict = match c.verdict {
-        Verdict::Deploy => "DEPLOY".green().to_string(),
-        Verdict::Keep => "KEEP the logging policy".yellow().to_string(),
-        Verdict::Invalid => "INVALID: no decision".red().to_string(),
+    let (verdict, news) = match c.verdict {
+        Verdict::Deploy => ("DEPLOY", say::News::Good),
+        Verdict::Promising => ("PROMISING, not proven: the densities are estimated", say::News::Hopeful),
+        Verdict::Keep => ("KEEP the logging policy", say::News::Mixed),
+        Verdict::Invalid => ("INVALID: no decision", say::News::Bad),
     };
-    say::heading(format_args!("Certificate: {verdict}"));
+    say::news("Certificate:", verdict, news);
     for reason in &c.reasons {
         say::line(format_args!("  {reason}"));
     }
@@ -168,4 +325,9 @@ pub(crate) fn tell(c: &Certificate, outcome: &str) {
         100.0 * c.test.effective_share,
         c.test.mean_weight.estimate
     ));
+    if let Some(overturn) = &c.overturn {
+        say::line("\n  What would overturn this?");
+        overturn.to_string().lines().for_each(say::wrapped);
+    }
+    say::line(format_args!("  {}", c.subject));
 }

@@ -1,15 +1,17 @@
 //! `counterpoint demo`: the tour, on a log whose truth is known.
 
 use crate::Done;
-use crate::learn::{tell, tell_estimate};
+use crate::learn::tell;
 use crate::progress::Training;
 use crate::say;
 use crate::{certify, flag, output};
 use clap::Args;
 use counterpoint::certify::Terms;
-use counterpoint::explain::{Evidence, explain_policy};
+use counterpoint::data::{LogConfig, SplitRule};
+use counterpoint::explain::{Detail, Evidence, explain_policy};
+use counterpoint::learn::Learner;
 use counterpoint::simulate::{Potential, Split};
-use counterpoint::{Engine, Error, Estimator, Learner, Recipe, Result, SplitRule, evaluate};
+use counterpoint::{Engine, Error, Recipe, Result};
 use counterpoint_report::policy_page;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -30,15 +32,24 @@ pub(crate) struct Demo {
     /// Seed of the log and of the learner.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads; 0 means one a core.
+    /// Threads; 0 means one per core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
-    /// Keep the log, the policy and a report (HTML) in this directory.
+    /// Keep the log with its log.toml, the policy, its certificate and a report (HTML) in this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
 
 impl Demo {
+    /// The files to keep, checked: log, policy, certificate, report.
+    fn kept(&self) -> Result<Option<[PathBuf; 4]>> {
+        let Some(dir) = &self.keep else { return Ok(None) };
+        std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, e))?;
+        let files = ["log.parquet", "policy.json", "policy.certificate.json", "report.html"].map(|name| dir.join(name));
+        output::check(&files.each_ref().map(PathBuf::as_path), &[])?;
+        Ok(Some(files))
+    }
+
     pub(crate) fn run(&self) -> Result<Done> {
         let clock = Instant::now();
         let engine = Engine::new(self.threads)?;
@@ -46,9 +57,7 @@ impl Demo {
         if rows < 300 {
             return Err(Error::data(format!("--rows {rows} is too few (at least 300)")));
         }
-        if let Some(dir) = &self.keep {
-            std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, e))?;
-        }
+        let kept = self.kept()?;
         say::line(format_args!(
             "simulating {rows} rows of {}: contexts x0, x1; a log-normal action; a reward",
             self.environment
@@ -58,14 +67,14 @@ impl Demo {
         let parts = log.split(SplitRule::Column)?;
         let recipe = Recipe { seed: self.seed, ..Recipe::default() };
         let bar = Training::new(recipe.starts, recipe.proximal_steps());
-        let learned = Learner::new(&recipe).watch(&|p| bar.watch(p)).learn(&parts.train.on(&engine));
+        let rows_of = (parts.train.on(&engine), parts.valid.on(&engine));
+        let learned = Learner::new(&recipe).watch(&|p| bar.watch(p)).learn_from(&rows_of);
         drop(bar);
         let learned = learned?;
         tell(&learned, &recipe, parts.train.schema(), parts.train.rows());
-        let valid = evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
-        tell_estimate("valid part", &valid, "reward");
-        let certificate =
-            certify::issue(&engine, &learned.policy, &parts, &Terms { seed: self.seed, ..Terms::default() })?;
+        let name = format!("a simulated log of {rows} rows ({})", self.environment);
+        let terms = Terms { seed: self.seed, ..Terms::default() };
+        let certificate = certify::issue(&engine, &learned.policy, &parts, &terms, &name)?;
         certify::tell(&certificate, "reward");
         let truth = simulated.online_value(&learned.policy, Split::Test, self.seed);
         let test = simulated.rows(Split::Test);
@@ -77,7 +86,7 @@ impl Demo {
         say::line(format_args!(
             "  reward of an oracle            {oracle:.4}   (knows each row's group, which the learner never sees)"
         ));
-        if let Some(dir) = &self.keep {
+        if let Some([log_file, policy_file, certificate_file, report_file]) = kept {
             let evidence = Evidence {
                 engine: &engine,
                 log: &log,
@@ -86,23 +95,26 @@ impl Demo {
                 certificate: &certificate,
                 recipe: Some(&recipe),
                 selected: None,
-                name: format!("a simulated log of {rows} rows ({})", self.environment),
+                name,
                 split: "in thirds".into(),
                 seed: self.seed,
+                detail: Detail::Aggregates,
             };
-            let files = [
-                (dir.join("policy.json"), learned.policy.to_json()),
-                (dir.join("policy.certificate.json"), certify::text(&certificate)),
-                (dir.join("report.html"), policy_page(&explain_policy(&evidence)?)),
+            let mut files = vec![
+                (policy_file, learned.policy.to_json()),
+                (certificate_file, certify::text(&certificate)),
+                (report_file, policy_page(&explain_policy(&evidence)?)),
             ];
-            output::undisturbed(|| simulated.table().write(dir.join("log.parquet")))?;
+            files.extend(output::config_beside(&log_file, &LogConfig::of(log.schema(), Some("split"))));
+            output::write_table(&simulated.table(), &log_file)?;
             output::write(&files)?;
-            say::line(format_args!("\nthe log, the policy and the report are in {}", dir.display()));
+            let dir = log_file.parent().unwrap_or(&log_file).display();
+            say::line(format_args!("\nthe log, the policy and the report are in {dir}"));
         }
         say::line(format_args!("\ndone in {:.1} s", clock.elapsed().as_secs_f64()));
         say::json(serde_json::json!({
             "environment": self.environment.name(), "rows": rows, "seed": self.seed,
-            "certificate": certificate, "estimate": valid.estimate, "std_error": valid.std_error, "effective_share": valid.effective / valid.rows,
+            "certificate": certificate, "search": learned.search,
             "truth": {"logging": logged, "learned": truth, "oracle": oracle},
         }));
         Ok(Done::certified(&certificate))

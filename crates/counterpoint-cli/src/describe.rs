@@ -1,12 +1,12 @@
 //! `counterpoint describe`: what is in the log, and what it can support.
 
 use crate::Done;
-use crate::ask::LogArgs;
+use crate::log_args::LogArgs;
 use crate::{output, say};
 use clap::Args;
-use counterpoint::data::write_text;
+use counterpoint::describe::ColumnFacts;
 use counterpoint::explain::explain_log;
-use counterpoint::{ColumnFacts, Engine, Result, describe};
+use counterpoint::{Engine, Result, describe};
 use counterpoint_report::log_page;
 use std::path::PathBuf;
 
@@ -30,15 +30,13 @@ impl Describe {
         let facts = describe(&log)?;
         say::heading(format_args!("{} rows", facts.rows));
         say::line(format_args!(
-            "  {:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+            "  {:<14} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
             "column", "mean", "std", "min", "1%", "median", "99%", "max"
         ));
         let row = |c: &ColumnFacts| {
             let q = &c.quantiles;
-            say::line(format_args!(
-                "  {:<18} {:>10.4} {:>10.4} {:>10.4} {:>10.4} {:>10.4} {:>10.4} {:>10.4}",
-                c.name, c.mean, c.std, q[0], q[1], q[3], q[5], q[6]
-            ));
+            let cells = [c.mean, c.std, q[0], q[1], q[3], q[5], q[6]].map(|v| format!("{:>8}", say::number(v)));
+            say::line(format_args!("  {:<14} {}", say::name(&c.name, 14), cells.join(" ")));
         };
         facts.contexts.iter().chain(&facts.actions).for_each(row);
         row(&facts.outcome);
@@ -55,23 +53,24 @@ impl Describe {
         ));
         say::heading("What the log can support: n_eff/n of normal policies around an action");
         let shares: Vec<String> = facts.support[0].effective_share.iter().map(|(s, _)| format!("{s:>7}")).collect();
-        say::line(format_args!("  {:>22} {}", "std / logged std:", shares.join(" ")));
+        say::line(format_args!("  {:>22} {}  smallest", "std / logged std:", shares.join(" ")));
         for s in &facts.support {
             let cells: Vec<String> = s.effective_share.iter().map(|(_, e)| format!("{e:>7.3}")).collect();
-            let note =
-                s.smallest_std.map_or("no std passes the gate".into(), |v| format!("down to std {v} of the log's"));
+            let smallest = s.smallest_std.map_or("none".into(), |v| v.to_string());
             say::line(format_args!(
-                "  action {:>9.3} ({:>3.0}%) {}   {note}",
-                s.action,
+                "  action {:>8} ({:>3.0}%) {} {smallest:>9}",
+                say::number(s.action),
                 100.0 * s.level,
                 cells.join(" ")
             ));
         }
+        say::line("  smallest: the narrowest of these stds that passes the gate on this log");
         for w in &facts.warnings {
             say::line(format_args!("\nwarning: {w}"));
         }
         if let Some(path) = &self.report {
-            write_text(path, &log_page(&explain_log(&log, &self.log.name(), &facts)))?;
+            let page = log_page(&explain_log(&log, &self.log.name(), &facts));
+            output::write(&[(path.clone(), page)])?;
             say::line(format_args!("\nwrote the report to {}", path.display()));
         }
         say::json(serde_json::to_value(&facts).unwrap_or_default());

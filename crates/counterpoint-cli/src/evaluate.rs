@@ -4,12 +4,14 @@ use crate::Done;
 use crate::say;
 use crate::target::{Asked, TargetArgs};
 use clap::{Args, ValueEnum};
-use counterpoint::certify::{Interval, mean_action_value};
+use counterpoint::certify::{Interval, Spread, mean_action_value, spread};
 use counterpoint::estimate::LossModel;
+use counterpoint::evaluate::Aids;
 use counterpoint::explain::{EstimatorRow, EstimatorTable, estimator_table};
 use counterpoint::folds::DRAWS;
+use counterpoint::learn::fit_model;
 use counterpoint::policy::TargetPolicy;
-use counterpoint::{Aids, Engine, Error, Log, Policy, Recipe, Result, fit_model};
+use counterpoint::{Engine, Error, Log, Policy, Recipe, Result};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -46,10 +48,13 @@ pub(crate) struct Evaluate {
     /// Ridge of the loss model.
     #[arg(long, default_value_t = 1e-3)]
     model_ridge: f64,
+    /// Share of the worst outcomes whose mean is shown (conditional value at risk).
+    #[arg(long, default_value_t = 0.1, value_name = "SHARE", value_parser = crate::flag::between_0_and_1)]
+    tail: f64,
     /// The logging policy as a policy file; switch and cab need it.
     #[arg(long)]
     logging_policy: Option<PathBuf>,
-    /// Threads; 0 means one a core.
+    /// Threads; 0 means one per core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::flag::threads, allow_negative_numbers = true)]
     threads: usize,
 }
@@ -68,7 +73,7 @@ impl Evaluate {
             (Rows::Test, Ok(parts)) => &parts.test,
             (_, Err(_)) => return parts.map(|_| Done::Yes),
         };
-        let recipe = Recipe::default().with_model_ridge(self.model_ridge);
+        let recipe = Recipe::clp().with_model_ridge(self.model_ridge);
         // a log too short to divide can still be weighed
         let model = match &parts {
             Ok(parts) => fit_model(&parts.train.on(&engine), policy, &recipe),
@@ -80,6 +85,13 @@ impl Evaluate {
         tell(&table);
         let mut all = as_json(&table);
         let mut notes = self.notes(aids);
+        match spread(policy, &log.on(&engine), self.tail, 0.95) {
+            Ok(spread) => {
+                tell_spread(&spread);
+                all.insert("distribution".into(), serde_json::to_value(&spread).unwrap_or_default());
+            }
+            Err(e) => notes.push(format!("no distribution of the outcome: {e}")),
+        }
         notes.extend(model.as_ref().err().map(|e| format!("no loss model: {e}")));
         if let Some(mean) = model.as_ref().ok().and_then(|model| mean_action(log, policy, model).transpose()) {
             all.insert("mean_action".into(), mean?);
@@ -119,16 +131,16 @@ impl Evaluate {
 /// The table for people: every estimator, one line each, and the log itself.
 fn tell(table: &EstimatorTable) {
     say::line(format_args!(
-        "  {:<20} {:>10} {:>10} {:>10} {:>10} {:>8} {:>12}",
-        "estimator", "value", "std error", "low 95%", "high 95%", "n_eff/n", "mean weight"
+        "  {:<18} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}",
+        "estimator", "estimate", "std error", "lower 95", "upper 95", "n_eff/n", "mean w"
     ));
     let numbers =
-        |i: &Interval| format!("{:>10.4} {:>10.4} {:>10.4} {:>10.4}", i.estimate, i.std_error, i.lower, i.upper);
+        |i: &Interval| [i.estimate, i.std_error, i.lower, i.upper].map(|v| format!("{:>9}", say::number(v))).join(" ");
     let shown = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.3}")); // "-": no row is weighed
     for e in &table.estimators {
         match (&e.answer, &e.failure) {
             (Some(i), _) => say::line(format_args!(
-                "  {:<20} {} {:>8} {:>12}",
+                "  {:<18} {} {:>8} {:>8}",
                 e.name,
                 numbers(i),
                 shown(e.effective_share),
@@ -136,11 +148,24 @@ fn tell(table: &EstimatorTable) {
             )),
             (None, why) => {
                 let why = why.as_deref().unwrap_or_default();
-                say::line(format_args!("  {:<20} not available: {why}", e.name));
+                say::line(format_args!("  {:<18} not available: {why}", e.name));
             }
         }
     }
-    say::line(format_args!("  {:<20} {}", "the log itself", numbers(&table.logged)));
+    say::line(format_args!("  {:<18} {}", "the log itself", numbers(&table.logged)));
+}
+
+/// How outcomes are distributed, beside the log's own.
+fn tell_spread(spread: &Spread) {
+    let one =
+        |i: &Interval| format!("{:>9} [{}, {}]", say::number(i.estimate), say::number(i.lower), say::number(i.upper));
+    say::line(format_args!("\n  {:<20} {:<32} {}", "distribution", "  policy, 95% interval", "  log"));
+    for q in &spread.quantiles {
+        let name = format!("{:.0}% lie below", 100.0 * q.level);
+        say::line(format_args!("  {name:<20} {:<32} {}", one(&q.policy), one(&q.logged)));
+    }
+    let name = format!("mean of worst {:.0}%", 100.0 * spread.share);
+    say::line(format_args!("  {name:<20} {:<32} {}", one(&spread.tail), one(&spread.logged_tail)));
 }
 
 /// The table for programs: an object per estimator.

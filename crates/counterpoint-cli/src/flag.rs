@@ -25,6 +25,14 @@ pub(crate) fn at_least_0(text: &str) -> Result<f64, String> {
     if v.is_finite() && v >= 0.0 { Ok(v) } else { Err("must be a number >= 0".into()) }
 }
 
+/// Two finite numbers, LOW,HIGH, the first below the second.
+pub(crate) fn range(text: &str) -> Result<[f64; 2], String> {
+    let ends = text.split_once(',').ok_or("expected two numbers such as 0,1")?;
+    let (low, high) = (number(ends.0)?, number(ends.1)?);
+    let whole = low.is_finite() && high.is_finite() && low < high;
+    if whole { Ok([low, high]) } else { Err("the first number must be below the second".into()) }
+}
+
 /// A finite number above 0.
 pub(crate) fn positive(text: &str) -> Result<f64, String> {
     let v = number(text)?;
@@ -33,8 +41,8 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
 
 /// A number of threads.
 pub(crate) fn threads(text: &str) -> Result<usize, String> {
-    let v: usize = text.trim().parse().map_err(|_| "expected a whole number; 0 means one a core".to_string())?;
-    if v <= MOST_THREADS { Ok(v) } else { Err(format!("at most {MOST_THREADS}; 0 means one a core")) }
+    let v: usize = text.trim().parse().map_err(|_| "expected a whole number; 0 means one per core".to_string())?;
+    if v <= MOST_THREADS { Ok(v) } else { Err(format!("at most {MOST_THREADS}; 0 means one per core")) }
 }
 
 /// A seed; recipes are TOML, whose whole numbers end at 2^63 - 1.

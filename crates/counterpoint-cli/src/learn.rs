@@ -1,15 +1,19 @@
 //! `counterpoint learn`: one recipe, one policy, and what the valid part says about it.
 
 use crate::Done;
-use crate::ask::{LogArgs, RecipeArgs, notes};
 use crate::certify::{self, TermArgs};
+use crate::log_args::{LogArgs, notes};
 use crate::progress::Training;
+use crate::recipe_args::RecipeArgs;
 use crate::say;
 use crate::{flag, output};
 use clap::Args;
+use counterpoint::certify::Gate;
 use counterpoint::data::{Outcome, Schema};
+use counterpoint::evaluate::Estimate;
 use counterpoint::explain::{Evidence, explain_policy};
-use counterpoint::{Engine, Estimate, Estimator, Gate, Learned, Learner, Policy, Recipe, Result, evaluate};
+use counterpoint::learn::{Learned, Learner, Searched};
+use counterpoint::{Engine, Estimator, Policy, Recipe, Result, evaluate};
 use counterpoint_report::policy_page;
 use std::path::PathBuf;
 
@@ -34,13 +38,16 @@ pub(crate) struct Learn {
     /// Write a report to this file (HTML).
     #[arg(long, value_name = "FILE", conflicts_with = "no_certify")]
     report: Option<PathBuf>,
+    /// Let the report show some rows of the log as they are; without it, only means and counts of ten rows and more.
+    #[arg(long, requires = "report")]
+    with_rows: bool,
     /// Do not read the test part and give no certificate.
     #[arg(long)]
     no_certify: bool,
     /// The logging policy as a policy file; the estimators switch and cab need it.
     #[arg(long, value_name = "FILE")]
     logging_policy: Option<PathBuf>,
-    /// Threads; 0 means one a core. The result does not depend on it.
+    /// Threads; 0 means one per core. The result does not depend on it.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
 }
@@ -55,18 +62,26 @@ impl Learn {
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let parts = whole.into_parts(self.log.rule(recipe.seed))?;
         let bar = Training::new(recipe.starts, recipe.proximal_steps());
-        let learned =
-            Learner::new(&recipe).logging(logging.as_ref()).watch(&|p| bar.watch(p)).learn(&parts.train.on(&engine));
+        let rows = (parts.train.on(&engine), parts.valid.on(&engine));
+        let terms = self.terms.terms(recipe.seed);
+        let learner = Learner::new(&recipe).logging(logging.as_ref()).gate(terms.gate);
+        let learned = learner.watch(&|p| bar.watch(p)).learn_from(&rows);
         drop(bar);
         let learned = learned?;
-        let valid = evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
         tell(&learned, &recipe, log.schema(), parts.train.rows());
-        tell_estimate("valid part", &valid, &log.schema().outcome);
+        // a greedy policy was learned from the valid part too: its folds have spoken already
+        let valid = match learned.search {
+            Some(_) => None,
+            None => Some(evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?),
+        };
+        if let Some(valid) = &valid {
+            tell_estimate("valid part", valid, &log.schema().outcome);
+        }
         let mut files = vec![(self.output.clone(), learned.policy.to_json_noting(&notes(&log)))];
         let certificate = if self.no_certify {
             None
         } else {
-            let c = certify::issue(&engine, &learned.policy, &parts, &self.terms.terms(recipe.seed))?;
+            let c = certify::issue(&engine, &learned.policy, &parts, &terms, &self.log.name())?;
             certify::tell(&c, &log.schema().outcome);
             files.push((certify::beside(&self.output), certify::text(&c)));
             if let Some(path) = &self.report {
@@ -81,6 +96,7 @@ impl Learn {
                     name: self.log.name(),
                     split: self.log.split_words(recipe.seed),
                     seed: recipe.seed,
+                    detail: certify::detail(self.with_rows),
                 };
                 files.push((path.clone(), policy_page(&explain_policy(&evidence)?)));
             }
@@ -91,7 +107,8 @@ impl Learn {
         say::json(serde_json::json!({
             "output": self.output.display().to_string(),
             "objective": learned.objective,
-            "std": learned.policy.std(),
+            "std": learned.parametric().map(Policy::std),
+            "search": learned.search,
             "starts": learned.starts,
             "best_start": learned.best,
             "silent_contexts": learned.silent_contexts,
@@ -118,6 +135,9 @@ impl Learn {
 
 /// What training found.
 pub(crate) fn tell(learned: &Learned, recipe: &Recipe, schema: &Schema, rows: usize) {
+    if let Some(search) = &learned.search {
+        return tell_search(search, &schema.outcome);
+    }
     say::heading("Learned");
     let passes: usize = learned.starts.iter().map(|s| s.evaluations).sum();
     let finite = || learned.starts.iter().map(|s| s.objective).filter(|o| o.is_finite());
@@ -127,11 +147,12 @@ pub(crate) fn tell(learned: &Learned, recipe: &Recipe, schema: &Schema, rows: us
     };
     say::line(format_args!(
         "  {rows} rows, {} parameters, {} starts, {passes} passes over the data",
-        learned.policy.theta.len(),
+        learned.parametric().map_or(0, |p| p.theta.len()),
         recipe.starts
     ));
     say::line(format_args!("  training objective {:.5} (worst start {worst:.5}; {better})", learned.objective));
-    let stds: Vec<String> = learned.policy.std().iter().map(|s| format!("{s:.4}")).collect();
+    let stds: Vec<String> =
+        learned.parametric().map(Policy::std).unwrap_or_default().iter().map(|s| format!("{s:.4}")).collect();
     say::line(format_args!(
         "  std of the policy {}; best start: {}",
         stds.join(", "),
@@ -143,6 +164,41 @@ pub(crate) fn tell(learned: &Learned, recipe: &Recipe, schema: &Schema, rows: us
             learned.silent_contexts.join(", ")
         ));
     }
+}
+
+/// What a search found: what it noticed, and the best candidates.
+pub(crate) fn tell_search(search: &Searched, outcome: &str) {
+    say::heading("Learned");
+    for note in &search.notes {
+        say::wrapped(note);
+    }
+    say::heading(format_args!("Candidates on held-out folds (doubly robust, {} tried)", search.board.len()));
+    say::line(format_args!(
+        "  {:>9} {:>9} {:>8} {:>7} {:>6} {:>5}  rule",
+        outcome_word(outcome),
+        "std error",
+        "n_eff/n",
+        "weight",
+        "noise",
+        "step"
+    ));
+    for line in search.board.iter().take(5) {
+        say::line(format_args!(
+            "  {:>9.4} {:>9.4} {:>8.3} {:>7.3} {:>6.2} {:>5.2}  {}",
+            line.estimate,
+            line.std_error,
+            line.effective_share,
+            line.mean_weight,
+            line.share,
+            line.step,
+            say::short(&line.rule, 24)
+        ));
+    }
+}
+
+/// A column's name where there is little room.
+fn outcome_word(outcome: &str) -> String {
+    say::short(outcome, 9)
 }
 
 /// What a part of the log says about the policy.

@@ -1,7 +1,7 @@
 //! Progress of anything that takes longer than a moment: a bar on a terminal, else a line every half minute.
 
 use crate::say;
-use counterpoint::Progress;
+use counterpoint::learn::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;

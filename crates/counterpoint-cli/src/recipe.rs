@@ -3,14 +3,13 @@
 use crate::Done;
 use crate::say;
 use clap::Args;
-use counterpoint::{Grid, Recipe, Result};
+use counterpoint::select::Grid;
+use counterpoint::{Recipe, Result};
 
 /// Print the default recipe as TOML, every field with its meaning and range; fields of other choices stand as comments. Or print one
 /// of the built-in grids.
 #[derive(Args)]
-#[command(
-    after_help = "Example:\n  counterpoint recipe > recipe.toml\n  counterpoint recipe --grid default > grid.toml"
-)]
+#[command(after_help = "Example:\n  counterpoint recipe > recipe.toml\n  counterpoint recipe --grid clp > grid.toml")]
 pub(crate) struct PrintRecipe {
     /// Print a built-in grid of `select` instead: a start for your own.
     #[arg(long, value_name = "NAME")]

@@ -1,8 +1,8 @@
 //! `counterpoint rival`: the methods others use, on the same log and under the same certificate.
 
 use crate::Done;
-use crate::ask::LogArgs;
 use crate::certify::{self, TermArgs};
+use crate::log_args::LogArgs;
 use crate::progress::Bar;
 use crate::{flag, output, say};
 use clap::Args;
@@ -44,7 +44,7 @@ pub(crate) struct RunRival {
     /// Seed of the split, of the fits and of the bootstrap.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads; 0 means one a core. The result does not depend on it.
+    /// Threads; 0 means one per core. The result does not depend on it.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Write the policy to this file (JSON), for `evaluate`, `certify` and `act`, and the certificate beside it.
@@ -76,14 +76,14 @@ impl RunRival {
         drop(bar);
         let chosen = chosen?;
         let Judged { rival, policy, .. } = &chosen.best;
-        let certificate = certify::issue(&engine, policy, &parts, &terms)?;
+        let certificate = certify::issue(&engine, policy, &parts, &terms, &self.log.name())?;
         let settings = serde_json::to_value(rival).unwrap_or_default();
         say::heading(format_args!("Learned by {}", self.method));
         let passed = chosen.all.iter().filter(|j| j.figures.is_some_and(|f| f.passes(gate))).count();
         say::line(format_args!("  {} settings tried, {passed} pass the gate; chosen: {settings}", grid.len()));
         certify::tell(&certificate, &log.schema().outcome);
         let mut notes = vec![format!("learned by {} with {settings}", self.method)];
-        notes.extend(crate::ask::notes(&log));
+        notes.extend(crate::log_args::notes(&log));
         let document = policy.to_json_noting(&notes);
         let files = [(self.output.clone(), document), (beside, certify::text(&certificate))];
         output::write(&files)?;
@@ -93,7 +93,7 @@ impl RunRival {
     }
     /// What is held fast, tried on the method before anything is read.
     fn settings(&self) -> Result<Vec<(String, serde_json::Value)>> {
-        let split = self.set.iter().map(|change| crate::ask::change(change));
+        let split = self.set.iter().map(|change| crate::recipe_args::change(change));
         let settings: Vec<_> =
             split.map(|c| c.map(|(field, v)| (field, serde_json::json!(v)))).collect::<Result<_>>()?;
         held(vec![self.method.parse()?], &settings)?;

@@ -1,16 +1,18 @@
 //! `counterpoint select`: many recipes, and the one the log believes in.
 
 use crate::Done;
-use crate::ask::{LogArgs, notes};
 use crate::certify::{self, TermArgs};
 use crate::learn::tell_estimate;
+use crate::log_args::{LogArgs, notes};
 use crate::progress::Bar;
 use crate::say;
 use crate::{flag, output};
 use clap::Args;
-use counterpoint::data::Journal;
+use counterpoint::data::{Journal, Resumed};
 use counterpoint::explain::{Evidence, explain_policy};
-use counterpoint::{Engine, Entry, Error, Estimator, Fit, Grid, Log, Memory, Result, Selected, Step, evaluate, select};
+use counterpoint::recipe::MeanChoice;
+use counterpoint::select::{Entry, Fit, Grid, Memory, Selected, Step};
+use counterpoint::{Engine, Error, Estimator, Log, Result, evaluate, select};
 use counterpoint_report::policy_page;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +28,9 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Select {
     #[command(flatten)]
     log: LogArgs,
-    /// A built-in grid (default; wide, for dozens of contexts and few rows; paper-synthetic, paper-warfarin, paper-cocoa) or a grid file (TOML).
-    #[arg(long, default_value = "default", value_name = "NAME|FILE")]
+    /// A built-in grid or a grid file (TOML). auto: greedy policies by every model of the cost, judged on held-out folds. clp: the
+    /// paper's policy; wide: the same for dozens of contexts and few rows; paper-synthetic, paper-warfarin, paper-cocoa.
+    #[arg(long, default_value = "auto", value_name = "NAME|FILE")]
     grid: String,
     #[command(flatten)]
     terms: TermArgs,
@@ -37,7 +40,7 @@ pub(crate) struct Select {
     /// Seed of everything random: the split by hash, starting points, bootstrap.
     #[arg(long, default_value_t = 0, value_parser = flag::seed, allow_negative_numbers = true)]
     seed: u64,
-    /// Threads; 0 means one a core. The result does not depend on it.
+    /// Threads; 0 means one per core. The result does not depend on it.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = flag::threads, allow_negative_numbers = true)]
     threads: usize,
     /// Policy file to write (JSON); for policy.json, policy.certificate.json and policy.leaderboard.json go beside it.
@@ -46,6 +49,9 @@ pub(crate) struct Select {
     /// Write a report to this file (HTML).
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Let the report show some rows of the log as they are; without it, only means and counts of ten rows and more.
+    #[arg(long, requires = "report")]
+    with_rows: bool,
     /// Continue an interrupted run from its journal.
     #[arg(long)]
     resume: bool,
@@ -57,23 +63,30 @@ impl Select {
         grid.folds = self.folds.unwrap_or(grid.folds);
         let engine = Engine::new(self.threads)?;
         let [file, certified, journal] =
-            ["leaderboard.json", "certificate.json", "journal"].map(|e| self.output.with_extension(e));
+            ["leaderboard.json", "certificate.json", "journal"].map(|e| output::beside(&self.output, e));
         self.check_outputs(&[&self.output, &file, &certified])?;
         let whole = self.log.read(&engine)?;
         let log = whole.heading();
         let parts = whole.into_parts(self.log.rule(self.seed))?;
         let selected = with_journal(&journal, self.resume, |memory| {
             let rows = (parts.train.on(&engine), parts.valid.on(&engine));
-            select(&rows, &grid, self.seed, self.terms.terms(self.seed).gate, memory)
+            select(&rows, &grid, self.seed, self.terms.gate(), memory)
         })?;
         let board = leaderboard(&selected, &log);
         let policy = selected.policy.to_json_noting(&notes(&log));
         let mut files = vec![(self.output.clone(), policy), (file, format!("{board:#}\n"))];
         tell(&selected, &log.schema().outcome);
-        let valid = evaluate(&parts.valid.on(&engine), &selected.policy, &Estimator::SNIPS)?;
-        tell_estimate("valid part", &valid, &log.schema().outcome);
-        say::line("  (chosen on these rows, so a little too good to be true)");
-        let certificate = certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed))?;
+        // a greedy policy was learned from the valid part too: its folds have spoken already
+        let valid = match selected.recipe.policy {
+            MeanChoice::Greedy(_) => None,
+            _ => Some(evaluate(&parts.valid.on(&engine), &selected.policy, &Estimator::SNIPS)?),
+        };
+        if let Some(valid) = &valid {
+            tell_estimate("valid part", valid, &log.schema().outcome);
+            say::line("  (chosen on these rows, so a little too good to be true)");
+        }
+        let certificate =
+            certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed), &self.log.name())?;
         certify::tell(&certificate, &log.schema().outcome);
         files.push((certified, certify::text(&certificate)));
         if let Some(path) = &self.report {
@@ -88,6 +101,7 @@ impl Select {
                 name: self.log.name(),
                 split: self.log.split_words(self.seed),
                 seed: self.seed,
+                detail: certify::detail(self.with_rows),
             };
             files.push((path.clone(), policy_page(&explain_policy(&evidence)?)));
         }
@@ -125,15 +139,24 @@ fn kept(journal: &Path) -> String {
 
 /// The error with one more remedy.
 fn also(e: Error, more: &str) -> Error {
-    let hint = e.remedy().map_or(more.to_string(), |first| format!("{first}; {more}"));
+    let hint = e.remedy().map_or(more.into(), |first| first.clone() + "; " + more);
     e.hint(hint)
 }
 
 /// Runs a selection with a journal of its fits. The journal stays until the caller has written what came of them, and
 /// after an error that more room or another try may cure.
 fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<Selected>) -> Result<Selected> {
-    let (journal, known) = if resume { Journal::resume::<Fit>(path)? } else { (Journal::create(path)?, Vec::new()) };
+    let Resumed { journal, known, damaged } = match resume {
+        true => Journal::resume::<Fit>(path, crate::version())?,
+        false => Resumed { journal: Journal::create(path, crate::version())?, known: Vec::new(), damaged: 0 },
+    };
     let kept = kept(path);
+    if damaged > 0 {
+        say::note(format_args!(
+            "{damaged} damaged lines of {} are left out; their fits are made again",
+            path.display()
+        ));
+    }
     if !known.is_empty() {
         say::note(format_args!("resuming: {} finished fits stand in {}", known.len(), path.display()));
         output::on_interrupt(&*kept);
@@ -150,7 +173,7 @@ fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<
     drop(bar);
     let nothing = std::fs::metadata(path).is_ok_and(|m| m.len() == 0);
     selected.map_err(|e| match e.kind() {
-        counterpoint::ErrorKind::Io if !nothing => also(e, &kept),
+        counterpoint::error::Kind::Io if !nothing => also(e, &kept),
         _ => {
             // the work would fail again; what another run has left is not ours to delete
             if nothing || !resume {
@@ -181,22 +204,30 @@ pub(crate) fn leaderboard(selected: &Selected, log: &Log) -> serde_json::Value {
 
 /// The head of the leaderboard for people.
 pub(crate) fn tell(selected: &Selected, outcome: &str) {
+    if !selected.notes.is_empty() {
+        say::heading("Searched");
+        selected.notes.iter().for_each(|note| say::wrapped(note));
+    }
     let refused = selected.leaderboard.iter().filter(|e| e.estimate.is_none()).count();
     say::heading(format_args!("Leaderboard ({} candidates, {refused} behind the gate)", selected.leaderboard.len()));
     say::line(format_args!(
-        "  {:>4} {:>10} {:>10} {:>8} {:>11}  recipe",
-        "rank", outcome, "std error", "n_eff/n", "mean weight"
+        "  {:>4} {:>10} {:>9} {:>8} {:>7}  recipe",
+        "rank",
+        say::name(outcome, 10),
+        "std error",
+        "n_eff/n",
+        "mean w"
     ));
     for (rank, e) in selected.leaderboard.iter().take(8).enumerate() {
-        let value = e.estimate.map_or("refused".into(), |v| format!("{v:.4}"));
-        say::line(format_args!(
-            "  {:>4} {value:>10} {:>10.4} {:>8.3} {:>11.3}  {}",
+        let value = e.estimate.map_or("refused".into(), say::number);
+        let line = format!(
+            "  {:>4} {value:>10} {:>9} {:>8.3} {:>7.3}  ",
             rank + 1,
-            e.std_error,
+            say::number(e.std_error),
             e.effective_share,
             e.mean_weight,
-            differences(e, &selected.leaderboard)
-        ));
+        );
+        say::wrapped_after(&line, &differences(e, &selected.leaderboard));
     }
 }
 

@@ -1,14 +1,14 @@
 //! The policy that is evaluated or certified: a file, or columns of the log ("evaluate my policy").
 
-use crate::ask::LogArgs;
+use crate::log_args::LogArgs;
 use clap::Args;
-use counterpoint::data::TargetColumns;
-use counterpoint::policy::{SavedPolicy, TargetAction, TargetDensity, TargetPolicy};
-use counterpoint::{Engine, Error, Family, Log, Result};
+use counterpoint::data::{Outcome, TargetColumns};
+use counterpoint::policy::{Family, SavedPolicy, TargetAction, TargetDensity, TargetPolicy};
+use counterpoint::{Engine, Error, Log, Result};
 use std::path::PathBuf;
 
 /// A policy file, or columns of the log that say what the policy would do.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct TargetArgs {
     /// The policy file, of `learn`, `select` or `rival`; left out where the policy stands in columns of the log.
     #[arg(value_name = "POLICY")]
@@ -59,6 +59,19 @@ impl TargetArgs {
             log.log.insert(0, first.clone());
         }
         log
+    }
+
+    /// The same rows with another column as their outcome.
+    pub(crate) fn with_outcome(&self, column: &str, direction: Outcome) -> Self {
+        let mut other = self.clone();
+        let of = |d| (direction == d).then(|| column.to_string());
+        (other.log.reward, other.log.cost) = (of(Outcome::Reward), of(Outcome::Cost));
+        other
+    }
+
+    /// Whether a policy or rows are named at all.
+    pub(crate) fn given(&self) -> bool {
+        self.policy.is_some() || !self.log.log.is_empty() || self.columns().is_some()
     }
 
     /// The policy file, where one is given.

@@ -24,7 +24,7 @@ fn a_simulated_log_becomes_a_policy_and_an_estimate() {
         let made = run(d, &format!("simulate moons --rows 3000 --seed 3 -o log.{ending}"));
         assert!(made.status.success(), "{}", text(&made.stderr));
         let learned = run(d, &format!("learn log.{ending} {COLUMNS} {SMALL} -o {ending}.json --json"));
-        assert!(learned.status.success(), "{}", text(&learned.stderr));
+        assert!(matches!(learned.status.code(), Some(0 | 1)), "{}", text(&learned.stderr)); // certified or not
         let said: serde_json::Value = serde_json::from_slice(&learned.stdout).unwrap();
         assert!(said["valid"]["estimate"].as_f64().unwrap() > said["valid"]["logged"].as_f64().unwrap());
     }
@@ -64,7 +64,7 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
     let dir = tempfile::tempdir().unwrap();
     let d = dir.path();
     assert!(run(d, "simulate moons --rows 6000 --seed 3 -o log.parquet").status.success());
-    let (family, contexts) = (counterpoint::Family::LogNormal, ["x0", "x1"]);
+    let (family, contexts) = (counterpoint::policy::Family::LogNormal, ["x0", "x1"]);
     counterpoint::Policy::constant(family, &contexts, &["action"], &[2.0], &[1.0])
         .unwrap()
         .save(d.join("l.json"))
@@ -81,7 +81,7 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
         let acted = run(d, &format!("act {method}.json log.parquet --means -o {method}.csv"));
         assert!(acted.status.success(), "{}", text(&acted.stderr));
         let rows = std::fs::read_to_string(d.join(format!("{method}.csv"))).unwrap();
-        assert!(rows.starts_with("row,action,density,mean\n") && rows.lines().count() == 6001, "{method}");
+        assert!(rows.starts_with("row,action,density,mean,seed\n") && rows.lines().count() == 6001, "{method}");
         // its file comes through the same doors as a learned policy, and gives the same certificate
         let again = run(d, &format!("certify {method}.json log.parquet {COLUMNS} --json"));
         let certificate: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
@@ -105,6 +105,33 @@ fn rivals_learn_from_the_same_log_and_stand_before_the_same_certificate() {
     }
     let wrong = run(d, &format!("rival vowpal log.parquet {COLUMNS} -o v.json"));
     assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("o-learning"), "{}", text(&wrong.stderr));
+}
+
+/// Without a seed every call draws afresh; with one, a row draws the same wherever it stands, and equal rows draw apart.
+#[test]
+fn actions_are_random() {
+    let place = tempfile::tempdir().unwrap();
+    let d = place.path();
+    counterpoint::Policy::constant(counterpoint::policy::Family::Normal, &["x"], &["a"], &[2.0], &[1.0])
+        .unwrap()
+        .save(d.join("p.json"))
+        .unwrap();
+    std::fs::write(d.join("one.csv"), "x\n1\n").unwrap();
+    std::fs::write(d.join("some.csv"), "x\n3\n1\n1\n2\n").unwrap();
+    std::fs::write(d.join("turned.csv"), "x\n1\n2\n3\n").unwrap();
+    let drawn = |file: &str, more: &str| -> Vec<String> {
+        let acted = run(d, &format!("act p.json {file} {more} --force -o a.csv"));
+        assert!(acted.status.success() && text(&acted.stdout).contains("seed"), "{}", text(&acted.stderr));
+        let rows = std::fs::read_to_string(d.join("a.csv")).unwrap();
+        rows.lines().skip(1).map(|l| l.split(',').nth(1).unwrap().to_string()).collect()
+    };
+    let once = drawn("one.csv", "");
+    assert_ne!(once, drawn("one.csv", ""));
+    let some = drawn("some.csv", "--seed 7");
+    assert_eq!(some, drawn("some.csv", "--seed 7"));
+    assert_ne!(some, drawn("some.csv", "--seed 8"));
+    assert_ne!(some[1], some[2]);
+    assert_eq!(drawn("turned.csv", "--seed 7"), [&some[1], &some[3], &some[0]].map(String::clone));
 }
 
 /// A log with two columns more: the density and the action of a policy that has no file.
@@ -154,7 +181,13 @@ fn evaluate_sets_every_estimator_side_by_side() {
     let d = dir.path();
     assert!(run(d, "simulate moons --rows 6000 --seed 3 -o log.parquet").status.success());
     let logging = |mean: f64, std: f64| {
-        counterpoint::Policy::constant(counterpoint::Family::LogNormal, &["x0", "x1"], &["action"], &[mean], &[std])
+        counterpoint::Policy::constant(
+            counterpoint::policy::Family::LogNormal,
+            &["x0", "x1"],
+            &["action"],
+            &[mean],
+            &[std],
+        )
     };
     logging(2.0, 1.0).unwrap().save(d.join("logging.json")).unwrap();
     logging(1.5, 0.8).unwrap().save(d.join("p.json")).unwrap();
@@ -202,7 +235,7 @@ fn threads_do_not_change_a_byte() {
     assert!(run(d, "simulate circles --rows 6000 --seed 5 -o log.parquet").status.success());
     for threads in [1, 2, 5] {
         let done = run(d, &format!("learn log.parquet {COLUMNS} {SMALL} --threads {threads} -o {threads}.json"));
-        assert!(done.status.success(), "{}", text(&done.stderr));
+        assert!(matches!(done.status.code(), Some(0 | 1)), "{}", text(&done.stderr)); // certified or not
     }
     let one = std::fs::read(d.join("1.json")).unwrap();
     assert!(one == std::fs::read(d.join("2.json")).unwrap() && one == std::fs::read(d.join("5.json")).unwrap());

@@ -32,7 +32,7 @@ fn killed_and_resumed(kills: u32) {
         .status();
     assert!(made.unwrap().success());
     let clock = Instant::now();
-    assert!(command(d, "whole.json", false).status().unwrap().success());
+    assert!(matches!(command(d, "whole.json", false).status().unwrap().code(), Some(0 | 1))); // certified or not
     let whole = clock.elapsed();
     for i in 0..kills {
         // fractions of a run without pattern (golden ratio)
@@ -42,7 +42,7 @@ fn killed_and_resumed(kills: u32) {
         let _ = child.kill(); // SIGKILL: no handler runs
         child.wait().unwrap();
     }
-    assert!(command(d, "killed.json", true).status().unwrap().success());
+    assert!(matches!(command(d, "killed.json", true).status().unwrap().code(), Some(0 | 1)));
     assert_eq!(std::fs::read(d.join("whole.json")).unwrap(), std::fs::read(d.join("killed.json")).unwrap());
     let boards = ["whole", "killed"].map(|n| std::fs::read(d.join(format!("{n}.leaderboard.json"))).unwrap());
     assert_eq!(boards[0], boards[1]);

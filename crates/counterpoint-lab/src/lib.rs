@@ -5,13 +5,17 @@
 
 mod cocoa;
 pub mod discrete;
+mod loans;
 pub mod paper;
 pub mod protocol;
 mod published;
+pub mod suite;
 pub mod validity;
 mod warfarin;
+pub mod worlds;
 
 pub use cocoa::{CocoaColumns, read_cocoa};
 pub use counterpoint::rivals;
 pub use counterpoint::simulate::*;
+pub use loans::{LOAN_COLUMNS, read_loans, shares};
 pub use warfarin::{Warfarin, warfarin_cost};

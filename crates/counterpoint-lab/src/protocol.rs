@@ -16,8 +16,9 @@
 
 use counterpoint::certify::{Terms, Verdict, certify_scored};
 use counterpoint::data::Outcome;
-use counterpoint::folds::{Bootstrap, Moments, Scored};
-use counterpoint::{Engine, Family, Result};
+use counterpoint::folds::{Bootstrap, Moments, Powers, Scored};
+use counterpoint::policy::Family;
+use counterpoint::{Engine, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -217,7 +218,7 @@ pub fn judge(setup: Setup, policies: usize, rows: usize, seed: u64) -> Vec<Judge
 }
 
 fn sums(rows: &[Scored]) -> Moments {
-    let fold = Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre: 0.0 };
+    let fold = Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre: 0.0, of: Powers::Weights };
     Engine::single().ask(&fold, rows).own
 }
 

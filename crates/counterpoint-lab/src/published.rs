@@ -19,13 +19,14 @@
 //! theta >= 0 becomes theta = u^2 here, the library's solvers being free of bounds. None of this is how to learn a policy.
 
 use counterpoint::data::Block;
-use counterpoint::estimate::{PerTerm, Sums};
+use counterpoint::estimate::{Normalise, PerTerm, Sums, Weight};
+use counterpoint::evaluate::Estimate;
 use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::features::{ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::optim::{Lbfgs, Objective, Optimiser};
 use counterpoint::policy::{BucketSoftmax as DiscretePolicy, Buckets, logits, softmax};
 use counterpoint::rivals::discrete::estimate;
-use counterpoint::{Error, Estimate, Log, Normalise, Policy, Result, Weight};
+use counterpoint::{Error, Log, Policy, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -373,7 +374,7 @@ impl Objective for PublishedRisk<'_> {
 mod tests {
     use super::*;
     use crate::{Potential, logging_policy};
-    use counterpoint::SplitRule;
+    use counterpoint::data::SplitRule;
 
     fn moons(rows: usize) -> Log {
         Potential::Moons.simulate(3 * rows, 5).log().unwrap().split(SplitRule::Column).unwrap().train

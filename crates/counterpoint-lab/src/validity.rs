@@ -6,7 +6,8 @@ use crate::{
 use counterpoint::certify::{Certificate, Monitor, Terms, Verdict, certify_many_scored, certify_scored};
 use counterpoint::data::Outcome;
 use counterpoint::folds::Scored;
-use counterpoint::{Engine, Family, Result};
+use counterpoint::policy::Family;
+use counterpoint::{Engine, Result};
 use rayon::prelude::*;
 
 /// Where the logs come from.
@@ -124,7 +125,7 @@ impl Rate {
         (self.share() * (1.0 - self.share()) / self.trials as f64).sqrt()
     }
 
-    fn count(&mut self, hit: impl Into<Option<bool>>) {
+    pub(crate) fn count(&mut self, hit: impl Into<Option<bool>>) {
         if let Some(hit) = hit.into() {
             self.trials += 1;
             self.hits += usize::from(hit);
@@ -208,14 +209,12 @@ pub fn family(world: World, c: &[Candidate], n: usize, logs: usize, seed: u64, t
 }
 
 /// How often a confidence sequence ever leaves out the truth, over `paths` logs of `steps` rows of moons.
-///
-/// The weights of the candidate must not exceed `cap`: then the clipped mean is its value.
-pub fn crossings(c: &Candidate, cap: f64, steps: usize, paths: usize, confidence: f64) -> Result<Rate> {
+pub fn crossings(c: &Candidate, steps: usize, paths: usize, confidence: f64) -> Result<Rate> {
     let truth = -World::Light.value(c);
     let crossed: Vec<bool> = (0..paths as u64)
         .into_par_iter()
         .map(|k| {
-            let mut monitor = Monitor::new(confidence, cap, [-1.0, 0.1])?;
+            let mut monitor = Monitor::new(confidence, [-1.0, 0.1])?;
             let rows = &World::Light.scored(&[*c], steps, (77 << 24) + k)[0];
             for (log_w, y) in rows.log_w.iter().zip(&rows.y) {
                 let (lower, upper) = monitor.update(log_w.exp(), *y)?;

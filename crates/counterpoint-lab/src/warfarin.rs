@@ -14,7 +14,8 @@
 //! reproduce. Means and standard deviations are those of all rows, divided by n.
 
 use counterpoint::data::Table;
-use counterpoint::{Error, Family, Log, Policy, Result};
+use counterpoint::policy::Family;
+use counterpoint::{Error, Log, Policy, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -119,6 +120,20 @@ impl Warfarin {
             log.propensity[i] = Family::Normal.log_density(log.action[i], mean, std).value.exp();
         }
         log
+    }
+
+    /// Some of the patients, by row; the rule that wrote the log is still that of all.
+    #[must_use]
+    pub fn of(&self, rows: &[usize]) -> Warfarin {
+        let some = |v: &[f64]| rows.iter().map(|&i| v[i]).collect();
+        Warfarin {
+            x: self.x.iter().map(|column| some(column)).collect(),
+            dose: some(&self.dose),
+            action: some(&self.action),
+            reward: some(&self.reward),
+            propensity: some(&self.propensity),
+            ..*self
+        }
     }
 
     /// The log as the library sees it: contexts `x0` to `x80`, action, reward, propensity; no split.

@@ -5,8 +5,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use counterpoint::data::{Column, Outcome, Roles, Table};
-use counterpoint::{Recipe, SplitRule, learn};
+use counterpoint::data::{Column, Outcome, Roles, SplitRule, Table};
+use counterpoint::{Recipe, learn};
 use counterpoint_lab::{Potential, Split, online_value};
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ const BAR: f64 = 0.74;
 
 fn recipe() -> Recipe {
     // fewer starts than the default, to save time: the bar must hold all the same
-    Recipe { starts: 3, ..Recipe::default() }
+    Recipe { starts: 3, ..Recipe::clp() }
 }
 
 #[test]

@@ -5,7 +5,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use counterpoint::{Family, Policy};
+use counterpoint::Policy;
+use counterpoint::policy::Family;
 use counterpoint_lab::{Warfarin, warfarin_cost};
 use std::path::PathBuf;
 

@@ -274,7 +274,7 @@ pub(super) fn densities(all: &[(Tone, &str, &Histogram)], name: &str) -> Picture
 
 /// The predicted outcome over the action.
 pub(crate) fn curves(c: &OutcomeCurves, outcome: &str) -> Option<Figure> {
-    let how = "One line per typical context; the dot is the policy\u{2019}s mean action there, the thick stretch one std either side.";
+    let how = "One line for the contexts of low, middling and high actions each; the dot is the policy\u{2019}s mean action there, the thick stretch one std either side.";
     let picture = Picture {
         title: format!("Predicted {outcome} over {}", c.action),
         description: how.into(),

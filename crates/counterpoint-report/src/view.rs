@@ -99,6 +99,9 @@ fn lead(r: &PolicyReport) -> String {
 fn banner(r: &PolicyReport) -> Banner {
     let (class, word, headline) = match r.verdict.as_ref().map(|v| v.decision) {
         Some(Verdict::Deploy) => ("good", "Deploy", "The new policy is better. Deploy it."),
+        Some(Verdict::Promising) => {
+            ("lead", "Promising", "Better if the estimated densities are right. A lead to test, not a proof.")
+        }
         Some(Verdict::Keep) => ("warn", "Keep", "Not shown to be better. Keep the current policy."),
         Some(Verdict::Invalid) => ("bad", "Invalid", "The checks failed. No decision can be made from this log."),
         None => ("plain", "Not certified", "An estimate, not a certificate."),

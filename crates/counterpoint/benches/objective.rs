@@ -7,8 +7,8 @@
 
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{Design, Precision, Question, Risk, truth};
-use counterpoint::policy::{Clp, Link, Mean, Network, Std};
-use counterpoint::{Engine, Estimator, Family, Log, Policy};
+use counterpoint::policy::{Clp, Family, Link, Mean, Network, Std};
+use counterpoint::{Engine, Estimator, Log, Policy};
 use std::time::Instant;
 
 /// A mean model on the linear map, with `m` anchors or units: equal flops per row.

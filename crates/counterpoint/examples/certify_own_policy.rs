@@ -6,8 +6,10 @@
 
 #![allow(missing_docs, clippy::print_stdout)]
 
+use counterpoint::certify::Terms;
+use counterpoint::data::SplitRule;
 use counterpoint::policy::TargetPolicy;
-use counterpoint::{Log, Result, SplitRule, Terms, certify};
+use counterpoint::{Log, Result, certify};
 use rand::{Rng, RngExt};
 
 /// Somebody's rule: a price between 0.8 + x and 1.2 + x, every price in between equally likely.

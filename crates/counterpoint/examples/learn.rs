@@ -6,7 +6,10 @@
 
 #![allow(missing_docs, clippy::print_stdout)]
 
-use counterpoint::{Estimator, Log, Recipe, Result, SplitRule, Terms, certify, describe, evaluate, learn};
+use counterpoint::certify::Terms;
+use counterpoint::data::SplitRule;
+use counterpoint::policy::TargetPolicy;
+use counterpoint::{Estimator, Log, Recipe, Result, certify, describe, evaluate, learn};
 
 /// 6,000 rows: a context x, a price drawn uniformly between 0 and 3, a reward that is best at a price of 1 + x.
 fn log() -> Result<Log> {
@@ -28,9 +31,8 @@ fn main() -> Result<()> {
     let log = log()?;
     println!("{}\n", describe(&log)?);
     let parts = log.split(SplitRule::default())?;
-    let recipe = Recipe::from_toml("policy = \"linear\"\nstarts = 2")?;
-    let learned = learn(&parts.train, &recipe)?;
-    println!("mean price at x = 0.5: {:.3} (best: 1.5)", learned.policy.mean(&[0.5])[0]);
+    let learned = learn(&parts.train, &Recipe::default())?;
+    println!("mean price at x = 0.5: {:.3} (best: 1.5)", learned.policy.mean(&[0.5]).map_or(f64::NAN, |a| a[0]));
     let e = evaluate(&parts.valid, &learned.policy, &Estimator::SNIPS)?;
     println!("estimated reward {:.3} [{:.3}, {:.3}], the log's {:.3}\n", e.estimate, e.lower, e.upper, e.logged);
     let certificate = certify(&learned.policy, &parts.valid, &parts.test, &Terms::default())?;

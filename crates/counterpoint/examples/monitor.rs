@@ -11,7 +11,7 @@ use counterpoint::certify::Monitor;
 
 fn main() -> Result<()> {
     // costs lie between 0 and 1; the policy acts itself, so every importance weight is 1
-    let mut monitor = Monitor::new(0.95, 1.0, [0.0, 1.0])?;
+    let mut monitor = Monitor::new(0.95, [0.0, 1.0])?;
     let promised = 0.3; // what the certificate said the policy would cost at most
     for t in 0..20_000u32 {
         // a quarter of the rows cost 1; after 6,000 rows the world changes, and half of them do

@@ -13,8 +13,8 @@
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{Crm, Design, Precision, Question};
 use counterpoint::optim::{Lbfgs, Objective, Optimiser, Proximal};
-use counterpoint::policy::{Clp, Mean, Std};
-use counterpoint::{Engine, Estimator, Family, Log, Policy};
+use counterpoint::policy::{Clp, Family, Mean, Std};
+use counterpoint::{Engine, Estimator, Log, Policy};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -1,8 +1,12 @@
 //! What a log holds, whether its propensities can be densities, and which policies it can support.
 
+mod drift;
 mod reach;
+mod rounding;
 
+pub use drift::{Drift, Moved, drift};
 pub use reach::{Reach, ReachLine, Support};
+pub use rounding::Rounding;
 
 use crate::data::{Digest, Outcome, Propensities, Quantiles, Sample, Summaries, Summary};
 use crate::error::{Error, Result};
@@ -71,8 +75,10 @@ pub struct PropensityCheck {
     pub std_error: f64,
     /// Smallest and largest propensity.
     pub range: (f64, f64),
-    /// Whether it is believable: within 10% or three standard errors of 1.
+    /// Whether it is believable: within 10% or three standard errors of 1, and not rounded coarsely.
     pub plausible: bool,
+    /// How coarsely they were rounded, where that matters.
+    pub rounding: Option<Rounding>,
 }
 
 /// Describes a log.
@@ -111,17 +117,15 @@ pub fn describe(log: &dyn Source) -> Result<Description> {
     let nonzero = log.get(OutcomeFacts)?;
     let central: Vec<(f64, f64)> = actions.iter().map(|a| (a.quantiles[1], a.quantiles[5])).collect();
     let mass = log.get(PropensityMass { central: central.clone() })?;
-    let propensity = PropensityCheck::of(&mass, &central);
-    let sample = Rows::new(log.get(Sample::of(summaries.rows, reach::ROWS).without_contexts())?, total);
+    let propensity = PropensityCheck::of(&mass, &central).with(Rounding::of(log, summaries.rows)?);
+    let sample =
+        Rows::new(log.get(Sample::of(summaries.rows, reach::ROWS).without_contexts())?, total, log.schema().weighting);
     let level = |level: f64| quantiles.actions[0].quantile(level);
     let (support, reach) = (sample.support(&actions, &level), sample.reach(&actions));
     let mut warnings: Vec<String> = schema.propensities.sentence().into_iter().collect();
     warnings.extend(schema.propensities.estimated().iter().flat_map(|e| e.warnings.clone()));
-    if !propensity.plausible && schema.propensities == Propensities::Logged {
-        warnings.push(format!(
-            "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be 1)",
-            propensity.ratio
-        ));
+    if schema.propensities == Propensities::Logged {
+        warnings.extend(propensity.warning());
     }
     for c in contexts.iter().filter(|c| c.std <= 1e-12 * c.mean.abs().max(1e-300)) {
         warnings.push(format!("context {:?} does not vary and says nothing", c.name));
@@ -156,14 +160,39 @@ impl ColumnFacts {
     }
 }
 
+/// Whether the propensities of a log can be densities: what [`describe`] says of them, without the rest.
+pub fn check_propensities(log: &dyn Source) -> Result<PropensityCheck> {
+    let quantiles = log.get(Quantiles)?;
+    let central: Vec<(f64, f64)> = quantiles.actions.iter().map(|a| (a.quantile(0.01), a.quantile(0.99))).collect();
+    let rounding = Rounding::of(log, log.get(Summaries)?.rows)?;
+    Ok(PropensityCheck::of(&log.get(PropensityMass { central: central.clone() })?, &central).with(rounding))
+}
+
 impl PropensityCheck {
+    /// What to know about densities that are not believable; nothing where they are.
+    pub fn warning(&self) -> Option<String> {
+        if let Some(rounding) = &self.rounding {
+            return Some(rounding.warning());
+        }
+        (!self.plausible).then(|| {
+            format!(
+                "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be 1)",
+                self.ratio
+            )
+        })
+    }
+
     /// The check over a box: for each action where its central range begins and ends.
     pub(crate) fn of(mass: &Mass, central: &[(f64, f64)]) -> Self {
         let volume: f64 = central.iter().map(|(low, high)| high - low).product();
         let s = &mass.inverse;
         let (ratio, std_error) = (s.mean() / volume, s.std() / s.n.sqrt() / volume);
         let plausible = volume > 0.0 && (ratio - 1.0).abs() <= (3.0 * std_error).max(0.1);
-        PropensityCheck { ratio, std_error, range: mass.range, plausible }
+        PropensityCheck { ratio, std_error, range: mass.range, plausible, rounding: None }
+    }
+
+    fn with(self, rounding: Option<Rounding>) -> Self {
+        PropensityCheck { plausible: self.plausible && rounding.is_none(), rounding, ..self }
     }
 }
 

@@ -2,7 +2,12 @@
 //!
 //! The decision here is that an error is a sentence and a remedy, not a tree of types. Callers branch on
 //! [`Kind`]; people read the message and the `hint:` line under it. Places (file, row, column) are part of the
-//! sentence, so that nothing is lost when the error is printed by a program that knows nothing of us.
+//! sentence, so that nothing is lost when the error is printed by a program that knows nothing of us. What a hint tells
+//! the user to set is data ([`Remedy`]), because a flag, a method and an argument of Python have different names.
+
+mod remedy;
+
+pub use remedy::{Hint, Remedy};
 
 use std::fmt;
 
@@ -21,6 +26,8 @@ pub enum Kind {
     Policy,
     /// A number left the floating-point range; the message names the term.
     Numeric,
+    /// The work was done, and the log supports none of the policies that were tried: an answer rather than a mistake.
+    Unsupported,
     /// The operating system said no.
     Io,
 }
@@ -28,12 +35,13 @@ pub enum Kind {
 /// An error with its place and its remedy.
 ///
 /// ```
-/// use counterpoint::{Error, ErrorKind};
+/// use counterpoint::error::{Hint, Kind, Remedy};
+/// use counterpoint::Error;
 /// let e = Error::data("0 is not a density (must be > 0)")
 ///     .at("row 1204, column \"propensity\"")
-///     .hint("--drop-invalid skips and counts such rows");
-/// assert_eq!(e.kind(), ErrorKind::Data);
-/// assert_eq!(e.to_string(), "row 1204, column \"propensity\": 0 is not a density (must be > 0)\nhint: --drop-invalid skips and counts such rows");
+///     .hint(Hint::from(Remedy::DropInvalid) + " skips and counts such rows");
+/// assert_eq!(e.kind(), Kind::Data);
+/// assert_eq!(e.to_string(), "row 1204, column \"propensity\": 0 is not a density (must be > 0)\nhint: `drop_invalid` skips and counts such rows");
 /// ```
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
@@ -43,7 +51,7 @@ struct Inner {
     kind: Kind,
     place: Option<String>,
     what: String,
-    hint: Option<String>,
+    hint: Option<Hint>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -67,6 +75,11 @@ impl Error {
         Self::new(Kind::Policy, what)
     }
 
+    /// The log supports none of the policies that were tried.
+    pub fn unsupported(what: impl Into<String>) -> Self {
+        Self::new(Kind::Unsupported, what)
+    }
+
     /// A number is not finite; `term` names the part of the objective it came from.
     pub fn numeric(term: &str, what: impl Into<String>) -> Self {
         Self::new(Kind::Numeric, what).at(term.to_string())
@@ -85,7 +98,7 @@ impl Error {
             E::InvalidData => Some("is it text in UTF-8, and the file you meant?"),
             _ => None,
         }
-        .map(String::from);
+        .map(Hint::from);
         e.0.source = Some(Box::new(source));
         e
     }
@@ -103,7 +116,7 @@ impl Error {
 
     /// Says what to do about it.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
@@ -113,9 +126,45 @@ impl Error {
         self.0.kind
     }
 
-    /// The remedy alone, if there is one.
-    pub fn remedy(&self) -> Option<&str> {
-        self.0.hint.as_deref()
+    /// Where it is: file, row, column, field of the recipe, as far as they are known.
+    pub fn place(&self) -> Option<&str> {
+        self.0.place.as_deref()
+    }
+
+    /// The row it is about, as people count, from 1.
+    ///
+    /// ```
+    /// let e = counterpoint::Error::data("0 is not a density").at("row 1204, column \"p\"").at("log.csv");
+    /// assert_eq!((e.row(), e.column().as_deref()), (Some(1204), Some("p")));
+    /// assert_eq!(counterpoint::Error::data("no rows").row(), None);
+    /// ```
+    pub fn row(&self) -> Option<u64> {
+        let place = self.place()?;
+        // a place is written from the outside in: what stands last is nearest
+        let at = place.rfind("row ").filter(|&i| i == 0 || place[..i].ends_with(", "))?;
+        place[at + 4..].split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    }
+
+    /// The column it is about.
+    pub fn column(&self) -> Option<String> {
+        let place = self.place()?;
+        let quoted = &place[place.rfind("column \"")? + 7..];
+        // names are written as Rust writes strings; up to the quote that is not escaped
+        let end = quoted.char_indices().skip(1).find(|&(i, c)| c == '"' && !quoted[..i].ends_with('\\'))?.0;
+        serde_json::from_str(&quoted[..=end]).ok()
+    }
+
+    /// The hint alone, if there is one.
+    pub fn remedy(&self) -> Option<&Hint> {
+        self.0.hint.as_ref()
+    }
+
+    /// What is wrong, and where, without the hint.
+    pub fn what(&self) -> String {
+        match &self.0.place {
+            Some(place) => format!("{place}: {}", self.0.what),
+            None => self.0.what.clone(),
+        }
     }
 }
 
@@ -149,10 +198,7 @@ fn edits(a: &str, b: &str) -> usize {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = &self.0.place {
-            write!(f, "{place}: ")?;
-        }
-        write!(f, "{}", self.0.what)?;
+        f.write_str(&self.what())?;
         if let Some(hint) = &self.0.hint {
             write!(f, "\nhint: {hint}")?;
         }

@@ -1,9 +1,9 @@
 //! What a given policy would have cost, by several estimators side by side.
 
-use crate::data::{Outcome, Summaries};
+use crate::data::{Outcome, Summaries, Weighting};
 use crate::error::{Error, Result};
-use crate::estimate::{Estimator, Form, LossModel, Normalise, Sums, Weight};
-use crate::folds::{self, Precision, Question, Risk, RiskSpec, TargetSums, Threads};
+use crate::estimate::{Estimator, Form, LossModel, Normalise, SampledSums, Sums, Weight};
+use crate::folds::{self, Entering, Powers, Precision, Question, Risk, RiskSpec, TargetSums, Threads};
 use crate::policy::{Policy, TargetPolicy};
 use crate::source::Source;
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub struct Estimate {
     pub effective: f64,
     /// Their mean; near 1 for raw weights if the policy stays where the log has been.
     pub mean_weight: f64,
-    /// Rows (sum of row weights).
+    /// Rows: the sum of counts, or the number of rows where they have sampling weights.
     pub rows: f64,
     /// Mean outcome of the log itself on the same rows.
     pub logged: f64,
@@ -70,7 +70,8 @@ const Z95: f64 = 1.959_963_984_540_054;
 /// Every estimator there is, by name: those with a cap (and the threshold of SWITCH) at `cap`.
 ///
 /// ```
-/// use counterpoint::{Estimator, every_estimator};
+/// use counterpoint::evaluate::every_estimator;
+/// use counterpoint::Estimator;
 /// let all = every_estimator(10.0);
 /// assert_eq!(all.len(), 11);
 /// assert_eq!(all[0], ("snips", Estimator::SNIPS));
@@ -94,7 +95,8 @@ pub fn every_estimator(cap: f64) -> Vec<(&'static str, Estimator)> {
 /// Estimates the value of a policy from rows that others logged (off-policy evaluation).
 ///
 /// ```
-/// use counterpoint::{Estimator, Family, Log, Policy, evaluate};
+/// use counterpoint::policy::Family;
+/// use counterpoint::{Estimator, Log, Policy, evaluate};
 /// let log = Log::builder().action("a", vec![0.5, 1.0, 2.0]).cost("y", vec![1.0, 2.0, 6.0])
 ///     .propensity("p", [0.5f64, 1.0, 2.0].map(|a| Family::Normal.log_density(a, 1.0, 2.0).value.exp()).to_vec()).build()?;
 /// // the policy that logged the data: every weight is 1
@@ -112,7 +114,7 @@ pub fn evaluate(log: &dyn Source, policy: &dyn TargetPolicy, estimator: &Estimat
 /// What estimators beyond the plain ones rest on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aids<'a> {
-    /// A loss model from other rows ([`fit_model`](crate::fit_model)), for the direct method, doubly robust estimates, SWITCH and CAB.
+    /// A loss model from other rows ([`fit_model`](crate::learn::fit_model)), for the direct method, doubly robust estimates, SWITCH and CAB.
     pub model: Option<&'a LossModel>,
     /// The logging policy as a function, for SWITCH and CAB.
     pub logging: Option<&'a Policy>,
@@ -138,7 +140,7 @@ impl<'a> Evaluator<'a> {
         self
     }
 
-    /// A loss model from other rows ([`fit_model`](crate::fit_model)), for the direct method, doubly robust estimates, SWITCH and CAB.
+    /// A loss model from other rows ([`fit_model`](crate::learn::fit_model)), for the direct method, doubly robust estimates, SWITCH and CAB.
     #[must_use]
     pub fn model(mut self, model: Option<&'a LossModel>) -> Self {
         self.aids.model = model;
@@ -163,13 +165,35 @@ impl<'a> Evaluator<'a> {
         // a self-normalised estimate moves with a shift of the costs: centring them keeps digits
         let costs = log.get(Summaries)?.cost;
         let shift = if estimator.normalise == Normalise::ByWeights { costs.mean() } else { 0.0 };
+        if log.schema().weighting == Weighting::Sampling {
+            return self.of_sampled_rows(log, policy, question, shift);
+        }
         let (sums, draws) = match policy.parametric() {
             Some(policy) => (parametric_sums(log, policy, question, shift)?, 0),
-            None => target_sums(log, policy, question, shift)?,
+            None => target_sums(log, policy, question, Entering { shift, ..Entering::default() })?,
         };
         let weights = (sums.effective(), sums.mean_weight(), sums.n);
         let logged = (costs.mean(), costs.std() / sums.n.sqrt());
         let cost = (sums.risk(estimator.normalise) + shift, sums.std_error(estimator.normalise));
+        Ok(Estimate { draws, ..Estimate::from_cost(log.schema().direction, cost, weights, logged) })
+    }
+
+    /// The same for rows with sampling weights: a second pass adds up what their squares make of the sums.
+    fn of_sampled_rows(
+        &self,
+        log: &dyn Source,
+        policy: &dyn TargetPolicy,
+        question: Question,
+        shift: f64,
+    ) -> Result<Estimate> {
+        let normalise = self.estimator.normalise;
+        let ask = |powers| target_sums(log, policy, question.clone(), Entering { shift, powers });
+        let ((sums, draws), (squares, _)) = (ask(Powers::Weights)?, ask(Powers::Squares)?);
+        let sampled = SampledSums { sums, squares };
+        let rows = log.get(Summaries)?;
+        let weights = (sampled.effective(), sums.mean_weight(), rows.rows as f64);
+        let cost = (sums.risk(normalise) + shift, sampled.std_error(normalise));
+        let logged = (rows.cost.mean(), sampled.logged_error());
         Ok(Estimate { draws, ..Estimate::from_cost(log.schema().direction, cost, weights, logged) })
     }
 }
@@ -187,14 +211,14 @@ fn parametric_sums(log: &dyn Source, policy: &Policy, question: Question, shift:
 }
 
 /// The sums of any other policy: on the spot where the rows are here, as a question where the policy has a file.
-fn target_sums(log: &dyn Source, policy: &dyn TargetPolicy, question: Question, shift: f64) -> Result<(Sums, usize)> {
+fn target_sums(log: &dyn Source, policy: &dyn TargetPolicy, question: Question, of: Entering) -> Result<(Sums, usize)> {
     let (d, q) = (log.schema().contexts.len(), log.schema().actions.len());
     policy.check_against(log.schema())?;
     question.check_for(d, q)?;
     let normalise = question.estimator.normalise;
     let answer = match (log.log(), policy.saved()) {
-        (Some(rows), _) => folds::target_sums(log.engine(), rows, policy, &question, shift),
-        (None, Some(policy)) => log.get(TargetSums { policy, question, shift })?,
+        (Some(rows), _) => folds::target_sums(log.engine(), rows, policy, &question, of),
+        (None, Some(policy)) => log.get(TargetSums { policy, question, of })?,
         (None, None) => {
             return Err(Error::policy("it has no file, so it cannot be asked where the rows are")
                 .hint("evaluate it on a log of this process"));

@@ -2,7 +2,8 @@
 //!
 //! A grid is a recipe in which a field may be a list. The candidates are all combinations, or a seeded sample of `limit`
 //! of them. A combination that does not use a field (`anchors` where `policy` is linear) is made once, not once per value of
-//! the field; a field that no combination uses is refused. Some grids are built in by name: `default`, small and good; `wide`, for logs with
+//! the field; a field that no combination uses is refused. Some grids are built in by name: `auto`, one
+//! greedy recipe, which is searched with all effort; `clp`, small and good grids of the paper's policy; `wide`, for logs with
 //! dozens of contexts and few rows; and those of the paper's Table 5.
 
 use crate::data::files::read_text;
@@ -42,9 +43,10 @@ impl Default for Grid {
 }
 
 /// The built-in grids: name and text.
-const NAMED: [(&str, &str); 5] = [
+const NAMED: [(&str, &str); 6] = [
+    ("auto", "[recipe]\npolicy = \"greedy\"\n"),
     (
-        "default",
+        "clp",
         "[recipe]\ncontext_map = [\"quadratic\", \"cubic\"]\ncap = [10.0, 20.0]\nvariance_penalty = [0.0, 1.0]\nanchors = [10, 15]\n",
     ),
     (
@@ -75,8 +77,8 @@ impl Grid {
     /// A built-in grid by name, or a grid file.
     ///
     /// ```
-    /// use counterpoint::Grid;
-    /// assert_eq!(Grid::named_or_file("default")?.candidates(0)?.len(), 16);
+    /// use counterpoint::select::Grid;
+    /// assert_eq!(Grid::named_or_file("clp")?.candidates(0)?.len(), 16);
     /// # Ok::<(), counterpoint::Error>(())
     /// ```
     pub fn named_or_file(name: &str) -> Result<Self> {
@@ -113,6 +115,10 @@ impl Grid {
         if grid.first_starts == 0 || grid.limit == Some(0) {
             return Err(Error::recipe("first_starts", "first_starts and limit must be at least 1"));
         }
+        if let Some(limit) = grid.limit.filter(|limit| *limit > MOST) {
+            return Err(Error::recipe("limit", format!("{limit} candidates are too many (at most {MOST})"))
+                .hint("set limit = 200"));
+        }
         grid.candidates(0)?;
         Ok(grid)
     }
@@ -133,7 +139,7 @@ impl Grid {
     }
 }
 
-/// A grid without `limit` has at most this many combinations.
+/// A grid has at most this many candidates.
 const MOST: usize = 100_000;
 
 /// The combinations of the lists of a grid, numbered: the first field turns fastest.
@@ -267,9 +273,14 @@ mod tests {
 
     #[test]
     fn bad_grids_are_refused() {
-        for text in
-            ["[recipe]\ncap = [1.0, -1.0]", "keep = 0.0", "[recipe]\ncap = []", "typo = 1", "[recipe]\ntypo = [1]"]
-        {
+        for text in [
+            "[recipe]\ncap = [1.0, -1.0]",
+            "keep = 0.0",
+            "limit = 50000000",
+            "[recipe]\ncap = []",
+            "typo = 1",
+            "[recipe]\ntypo = [1]",
+        ] {
             assert!(Grid::from_toml(text).is_err(), "{text}");
         }
     }

@@ -4,15 +4,19 @@
 //! [`learn`] starts several times, keeps the best training objective, and reports the spread. Starting points run side
 //! by side where there are more of them than threads; the result is the same bits either way.
 
+use crate::certify::Gate;
 use crate::data::{Columns, Propensities, Sample, Sampled, Schema, Summaries, Summary};
 use crate::error::{Error, Result};
 use crate::estimate::{LossModel, Normalise};
 use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, Scaler};
 use crate::folds::{Crm, Gram, LossOptions, Question, Risk, RiskSpec, Threads};
 use crate::optim::{Optimiser, Optimum};
-use crate::policy::{Clp, Linear, Mean, Network, Origin, Policy, Std, TargetPolicy};
-use crate::recipe::{Baseline, BaselineName, MeanChoice, Recipe, StartName, StdChoice};
+use crate::policy::{Clp, Linear, Mean, Network, Origin, Policy, SavedPolicy, Std, TargetPolicy};
+pub use crate::portfolio::{Effort, Line};
+use crate::portfolio::{Found, Search, search};
+use crate::recipe::{Baseline, BaselineName, GreedyChoice, MeanChoice, Recipe, StartName, StdChoice};
 use crate::rng::{Purpose, stream};
+use crate::select::Divided;
 use crate::source::Source;
 use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
@@ -24,9 +28,10 @@ const SAMPLE: usize = 50_000;
 /// What was learned.
 #[derive(Clone, Debug)]
 pub struct Learned {
-    /// The policy with the best training objective.
-    pub policy: Policy,
-    /// Its training objective in the direction of the log's outcome (larger is better for rewards), baseline included.
+    /// The policy: with the best training objective, or found by the search of a greedy recipe.
+    pub policy: SavedPolicy,
+    /// Its training objective in the direction of the log's outcome (larger is better for rewards), baseline included; of a
+    /// greedy policy the doubly robust estimate on held-out folds.
     pub objective: f64,
     /// Every starting point, in order.
     pub starts: Vec<Start>,
@@ -40,6 +45,24 @@ pub struct Learned {
     pub model: Option<LossModel>,
     /// Where the propensities of the train part come from.
     pub propensities: Propensities,
+    /// What the search of a greedy recipe tried and what it noticed.
+    pub search: Option<Searched>,
+}
+
+impl Learned {
+    /// The mean model times a family, where the recipe has one.
+    pub fn parametric(&self) -> Option<&Policy> {
+        self.policy.parametric()
+    }
+}
+
+/// What a search tried, best first, and what it noticed of the log.
+#[derive(Clone, Debug, Serialize)]
+pub struct Searched {
+    /// The candidates.
+    pub board: Vec<Line>,
+    /// What was noticed and chosen, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// How one starting point ended.
@@ -76,7 +99,7 @@ pub type Watch<'a> = dyn Fn(&Progress) -> ControlFlow<()> + Sync + 'a;
 /// Learns a policy from the train part of a log.
 ///
 /// ```
-/// use counterpoint::{Log, Recipe, learn};
+/// use counterpoint::{Log, Recipe, learn, policy::TargetPolicy};
 /// # let u = |i: usize| (i as f64 * 0.754_877_666).fract();
 /// // 2,000 rows whose best action is 1 + x; logged uniformly between 0 and 3
 /// let x: Vec<f64> = (0..2000).map(|i| u(i)).collect();
@@ -86,7 +109,8 @@ pub type Watch<'a> = dyn Fn(&Progress) -> ControlFlow<()> + Sync + 'a;
 ///     .propensity("p", vec![1.0 / 3.0; 2000]).build()?;
 /// let recipe = Recipe::from_toml("policy = \"linear\"\nstarts = 1")?;
 /// let learned = learn(&log, &recipe)?;
-/// assert!((learned.policy.mean(&[0.5])[0] - 1.5).abs() < 0.1);
+/// let mean = learned.policy.mean(&[0.5]).expect("a mean");
+/// assert!((mean[0] - 1.5).abs() < 0.1);
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
 ///
@@ -98,12 +122,13 @@ pub fn learn(train: &dyn Source, recipe: &Recipe) -> Result<Learned> {
 /// [`learn`] with choices that are not part of the recipe.
 ///
 /// ```
-/// # use counterpoint::{Engine, Learner, Log, Recipe};
+/// # use counterpoint::learn::Learner;
+/// # use counterpoint::{Engine, Log, Recipe};
 /// # let a: Vec<f64> = (0..500).map(|i| (i as f64 * 0.569_840_291).fract()).collect();
 /// # let log = Log::builder().action("a", a.clone()).cost("y", a).propensity("p", vec![1.0; 500]).build()?;
 /// let recipe = Recipe::from_toml("policy = \"constant\"\nstarts = 1")?;
 /// let steps = std::sync::atomic::AtomicUsize::new(0);
-/// let watch = |_: &counterpoint::Progress| {
+/// let watch = |_: &counterpoint::learn::Progress| {
 ///     steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 ///     std::ops::ControlFlow::Continue(())
 /// };
@@ -115,12 +140,20 @@ pub struct Learner<'a> {
     recipe: &'a Recipe,
     logging: Option<&'a Policy>,
     watch: &'a Watch<'a>,
+    gate: Gate,
+    effort: Effort,
 }
 
 impl<'a> Learner<'a> {
     /// Learns by this recipe.
     pub fn new(recipe: &'a Recipe) -> Self {
-        Learner { recipe, logging: None, watch: &|_| ControlFlow::Continue(()) }
+        Learner {
+            recipe,
+            logging: None,
+            watch: &|_| ControlFlow::Continue(()),
+            gate: Gate::default(),
+            effort: Effort::Quick,
+        }
     }
 
     /// The logging policy as a function, which `switch` and `cab` need.
@@ -137,10 +170,36 @@ impl<'a> Learner<'a> {
         self
     }
 
+    /// The gate that the certificate will hold: a greedy policy is chosen among those that will pass it.
+    #[must_use]
+    pub fn gate(mut self, gate: Gate) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// How much work the search of a greedy recipe may be.
+    #[must_use]
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
+        self
+    }
+
+    /// Learns from the parts of a log: a greedy recipe from train and valid together, because its gate is measured on held-out folds
+    /// of both; every other recipe from train alone, because valid has to say whether the log supports what it learns.
+    pub fn learn_from(&self, parts: &dyn Divided) -> Result<Learned> {
+        match self.recipe.policy {
+            MeanChoice::Greedy(_) => self.learn(&*parts.both()?),
+            _ => self.learn(parts.train()),
+        }
+    }
+
     /// Learns from these rows, wherever they are.
     pub fn learn(&self, train: &dyn Source) -> Result<Learned> {
         let recipe = self.recipe;
         recipe.check()?;
+        if let MeanChoice::Greedy(choice) = recipe.policy {
+            return self.greedy(train, choice);
+        }
         let mut plan = Plan::new(train, recipe)?;
         plan.question.logging = self.logging.cloned();
         let spec = RiskSpec {
@@ -163,7 +222,7 @@ impl<'a> Learner<'a> {
                 })
             });
             // the optimiser only knows that a number was not finite; the objective knows which
-            found.map_err(|e| if e.kind() == crate::ErrorKind::Numeric { crm.blame() } else { e })
+            found.map_err(|e| if e.kind() == crate::error::Kind::Numeric { crm.blame() } else { e })
         };
         let indices: Vec<usize> = (0..recipe.starts).collect();
         let outcomes: Vec<Result<Optimum>> = if recipe.starts >= train.engine().threads() {
@@ -172,6 +231,25 @@ impl<'a> Learner<'a> {
             indices.iter().map(|&i| attempt(i, Threads::All)).collect()
         };
         plan.conclude(train.schema(), outcomes)
+    }
+
+    /// The search of a greedy recipe.
+    fn greedy(&self, train: &dyn Source, choice: GreedyChoice) -> Result<Learned> {
+        let options = Search { seed: self.recipe.seed, gate: self.gate, choice, effort: self.effort };
+        let Found { policy, board, notes } = search(train, &options)?;
+        let schema = train.schema();
+        let silent = Scaler::silent(self.recipe.scale, &train.get(Summaries)?.contexts);
+        Ok(Learned {
+            policy: policy.into(),
+            objective: board.first().map_or(f64::NAN, |l| l.estimate),
+            starts: Vec::new(),
+            best: 0,
+            silent_contexts: silent.iter().map(|&j| schema.contexts[j].clone()).collect(),
+            baseline: 0.0,
+            model: None,
+            propensities: schema.propensities.clone(),
+            search: Some(Searched { board, notes }),
+        })
     }
 }
 
@@ -233,7 +311,7 @@ impl Plan {
                 "the train part has {rows} rows for {} parameters",
                 policy.theta.len()
             ))
-            .hint("with many contexts: select --grid wide, or --set context_map=linear --set temperature=1 --set start_noise=0.01; else fewer anchors, or a linear policy"));
+            .hint("with many contexts: the grid `wide` of select, or context_map = \"linear\", temperature = 1, start_noise = 0.01; else fewer anchors, or a linear policy"));
         }
         let estimator = recipe.estimator();
         let model = if recipe.needs_model() { Some(fit(train, loss_options(recipe, &policy, &x, &a)?)?) } else { None };
@@ -308,7 +386,7 @@ impl Plan {
         policy.theta = optimum.theta;
         policy.check()?;
         Ok(Learned {
-            policy,
+            policy: policy.into(),
             objective: schema.direction.to_user(optimum.value + offset),
             starts,
             best: index,
@@ -316,6 +394,7 @@ impl Plan {
             baseline: self.baseline,
             model: self.model,
             propensities: schema.propensities.clone(),
+            search: None,
         })
     }
 
@@ -334,6 +413,7 @@ fn mean_model(recipe: &Recipe, x: &[f64], a: &[f64], d: usize, q: usize) -> Resu
         return linear(ContextKind::Constant);
     }
     match recipe.policy {
+        MeanChoice::Greedy(_) => Err(Error::recipe("policy", "a greedy policy has no mean model")),
         MeanChoice::Constant => linear(ContextKind::Constant),
         MeanChoice::Linear => linear(ContextKind::Linear),
         MeanChoice::Poly => linear(ContextKind::Poly),
@@ -384,9 +464,17 @@ pub fn fit_model(train: &dyn Source, policy: &dyn TargetPolicy, recipe: &Recipe)
     fit(train, options)
 }
 
-/// The context map of a recipe.
+/// Columns of a loss model beyond which products of contexts are left out: their Gram matrix would not fit.
+const MOST_COLUMNS: usize = 2000;
+
+/// The context map of a recipe; without products of contexts where these are too many.
 fn context_map(recipe: &Recipe, x: &[f64], d: usize) -> Result<ContextMap> {
-    let kind = if d == 0 { ContextKind::Constant } else { recipe.basis().context_map.kind() };
+    let wide = d * (d + 1) / 2 * recipe.basis().anchors > MOST_COLUMNS;
+    let kind = match recipe.basis().context_map.kind() {
+        _ if d == 0 => ContextKind::Constant,
+        ContextKind::Quadratic if wide => ContextKind::Linear,
+        kind => kind,
+    };
     ContextMap::learn(kind, x, d, recipe.map_options())
 }
 

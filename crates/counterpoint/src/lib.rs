@@ -1,11 +1,13 @@
 //! counterpoint learns better decisions from logs.
 //!
 //! A [`Log`] holds what happened: contexts, continuous actions, the density with which they were chosen, costs. A
-//! [`Policy`] is a density of actions given contexts. [`learn`] finds a policy that would have done better, following a
-//! [`Recipe`]; [`evaluate`] says what a policy would have cost, and what that estimate rests on.
+//! [`Policy`] is a density of actions given contexts. [`learn()`] finds a policy that would have done better, following a
+//! [`Recipe`]; [`evaluate()`] says what a policy would have cost, and what that estimate rests on.
 //!
 //! ```
-//! use counterpoint::{Estimator, Log, Recipe, SplitRule, evaluate, learn};
+//! use counterpoint::data::SplitRule;
+//! use counterpoint::policy::TargetPolicy;
+//! use counterpoint::{Estimator, Log, Recipe, evaluate, learn};
 //!
 //! // uniform actions on (0, 3); the best action is 1 + x
 //! let n = 3000;
@@ -19,36 +21,59 @@
 //! let learned = learn(&parts.train, &Recipe::default())?;
 //! let estimate = evaluate(&parts.valid, &learned.policy, &Estimator::SNIPS)?;
 //! assert!(estimate.lower > estimate.logged); // rewards: more is better
-//! let (action, log_density) = learned.policy.sample(&[0.5], 7, 0); // for the next log
+//! let (action, log_density) = learned.policy.draw(&[0.5], 7, 0); // for the next log
 //! # Ok::<(), counterpoint::Error>(())
 //! ```
 //!
-//! The rooms, from what happened to what to do: [`data`], [`features`], [`policy`], [`estimate`], [`engine`], [`folds`],
-//! [`source`], [`optim`], [`recipe`]; [`propensity`] where none were logged. The library never prints, never exits, never reads the environment.
+//! # Where to look
+//!
+//! - The names at the root are enough to [`learn()`], [`evaluate()`], [`certify()`], [`select()`] and [`describe()`]; options are in the
+//!   rooms of the same names ([`learn::Learner`], [`evaluate::Evaluator`], [`certify::Terms`], [`select::Grid`]).
+//! - [`cookbook`]: learn, evaluate and certify your own policy, logs without propensities, shards, monitoring.
+//! - The rooms, from what happened to what to do: [`data`], [`features`], [`policy`], [`estimate`], [`engine`], [`folds`], [`source`],
+//!   [`optim`], [`recipe`], [`propensity`], [`certify`](mod@certify), [`explain`].
+//! - [`error`](mod@error): one error, with its place and its remedy.
+//!
+//! The library never prints, never exits, never reads the environment. The same log, recipe and seed give the same bits on any number of
+//! threads and shards.
+//!
+//! # Features
+//!
+//! All are on by default.
+//!
+//! - `readers`: logs from Parquet, CSV and Arrow files, and tables written to them ([`data`]). Without it the library works on columns
+//!   in memory and has a third of the dependencies.
+//! - `rivals`: learners of other methods, for comparison.
+//! - `simulate`: simulated logs whose truth is known.
 
 #![deny(unsafe_code)] // but for two places, each with its reason: a mapped file, and what may lie in one
 
 pub mod certify;
+#[doc = include_str!("cookbook.md")]
+pub mod cookbook {}
 pub mod data;
-mod describe;
+pub mod describe;
 pub mod engine;
-mod error;
+pub mod error;
 pub mod estimate;
-mod evaluate;
+pub mod evaluate;
 pub mod explain;
 pub mod features;
 pub mod folds;
 mod grid;
-mod learn;
+pub mod learn;
 mod linalg;
+pub mod models;
 pub mod optim;
+pub mod plan;
 pub mod policy;
+pub mod portfolio;
 pub mod propensity;
 pub mod recipe;
 #[cfg(feature = "rivals")]
 pub mod rivals;
 mod rng;
-mod select;
+pub mod select;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 pub mod source;
@@ -59,16 +84,15 @@ mod vector;
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-pub use certify::{Certificate, Gate, Terms, Verdict, certify};
-pub use data::{Log, Part, SplitRule};
-pub use describe::{ColumnFacts, Description, PropensityCheck, Reach, ReachLine, Support, describe};
+pub use certify::{Certificate, Verdict, certify};
+pub use data::Log;
+pub use describe::describe;
 pub use engine::Engine;
-pub use error::{Error, Kind as ErrorKind, Result};
-pub use estimate::{Estimator, Form, Normalise, Weight};
-pub use evaluate::{Aids, Estimate, Evaluator, evaluate, every_estimator};
-pub use grid::Grid;
-pub use learn::{Learned, Learner, Progress, Start, Watch, fit_model, learn};
-pub use policy::{Family, Policy};
+pub use error::{Error, Result};
+pub use estimate::Estimator;
+pub use evaluate::evaluate;
+pub use learn::learn;
+pub use policy::Policy;
 pub use recipe::Recipe;
-pub use select::{Cut, Divided, Entry, Fit, Memory, Selected, Step, select};
+pub use select::select;
 pub use source::Source;

@@ -17,6 +17,8 @@ pub(crate) enum Purpose {
     Act = 3,
     /// Actions drawn for the expectation of a loss model.
     Model = 17,
+    /// First weights of a network, and the order in which it sees rows.
+    Network = 21,
     /// Multiplicities of rows in the replicates of a bootstrap.
     Bootstrap = 16,
 }

@@ -10,15 +10,15 @@
 //! the work is taken up again: the result is the same, byte for byte.
 
 use crate::certify::Gate;
-use crate::data::{Hashes, Log, Outcome, Parts, SplitRule, View};
+use crate::data::{Hashes, Log, Outcome, Parts, Recognised, SplitRule, View};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::estimate::Estimator;
 use crate::evaluate::evaluate;
-use crate::grid::Grid;
-use crate::learn::learn;
-use crate::policy::Policy;
-use crate::recipe::Recipe;
+pub use crate::grid::Grid;
+use crate::learn::{Effort, Learner, Line, learn};
+use crate::policy::SavedPolicy;
+use crate::recipe::{GreedyChoice, MeanChoice, Recipe};
 use crate::source::{DividedShards, Local, Source};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct Fit {
     /// Passes over the data.
     pub evaluations: usize,
     /// The policy.
-    pub policy: Option<Policy>,
+    pub policy: Option<SavedPolicy>,
     /// Why there is none.
     pub failure: Option<String>,
 }
@@ -74,11 +74,13 @@ pub struct Entry {
 #[derive(Clone, Debug)]
 pub struct Selected {
     /// The policy.
-    pub policy: Policy,
+    pub policy: SavedPolicy,
     /// Its recipe.
     pub recipe: Recipe,
     /// All candidates, best first.
     pub leaderboard: Vec<Entry>,
+    /// What a search of greedy policies noticed of the log and why it chose, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// What an observer is told after each finished fit.
@@ -115,6 +117,9 @@ pub trait Divided: Sync {
     /// Tuned on.
     fn valid(&self) -> &dyn Source;
 
+    /// Train and valid together: what a search learns from, since its gate is measured on held-out folds of both.
+    fn both<'a>(&'a self) -> Result<Box<dyn Source + 'a>>;
+
     /// Train and valid together, in folds: for each fold the other folds, and the fold.
     fn folds<'a>(&'a self, seed: u64, count: usize) -> Result<Vec<Cut<'a>>>;
 }
@@ -129,6 +134,10 @@ impl Divided for (Local<'_>, Local<'_>) {
 
     fn valid(&self) -> &dyn Source {
         &self.1
+    }
+
+    fn both<'a>(&'a self) -> Result<Box<dyn Source + 'a>> {
+        Ok(Box::new(Local::owned(Log::join(&[self.0.rows(), self.1.rows()])?, self.0.engine())))
     }
 
     fn folds<'a>(&'a self, seed: u64, count: usize) -> Result<Vec<Cut<'a>>> {
@@ -148,6 +157,10 @@ impl Divided for Parts {
         &self.valid
     }
 
+    fn both<'a>(&'a self) -> Result<Box<dyn Source + 'a>> {
+        Ok(Box::new(Log::join(&[&self.train, &self.valid])?))
+    }
+
     fn folds<'a>(&'a self, seed: u64, count: usize) -> Result<Vec<Cut<'a>>> {
         let both = Log::join(&[&self.train, &self.valid])?;
         let boxed = |log: Log| -> Box<dyn Source + 'a> { Box::new(log) };
@@ -165,6 +178,10 @@ impl Divided for DividedShards {
         &self.valid
     }
 
+    fn both<'a>(&'a self) -> Result<Box<dyn Source + 'a>> {
+        self.both.view(&View::default())
+    }
+
     fn folds<'a>(&'a self, seed: u64, count: usize) -> Result<Vec<Cut<'a>>> {
         (0..count)
             .map(|f| {
@@ -180,6 +197,9 @@ impl Divided for DividedShards {
 /// It is an error if no candidate passes the gate: then the log supports none of these policies.
 pub fn select(parts: &dyn Divided, grid: &Grid, seed: u64, gate: Gate, memory: &Memory) -> Result<Selected> {
     let candidates = grid.candidates(seed)?;
+    if let [Recipe { policy: MeanChoice::Greedy(_), .. }] = &candidates[..] {
+        return searched(&*parts.both()?, &candidates[0], gate);
+    }
     let engine = parts.train().engine();
     let direction = parts.train().schema().direction;
     let cuts = cuts(parts, grid.folds, seed)?;
@@ -214,7 +234,7 @@ pub fn select(parts: &dyn Divided, grid: &Grid, seed: u64, gate: Gate, memory: &
                 Error::data(format!("none of the {} candidates could be learned: {what}", candidates.len())).hint(hint)
             );
         }
-        return Err(Error::data(format!(
+        return Err(Error::unsupported(format!(
             "none of the {} candidates passes the gate on the valid part",
             candidates.len()
         ))
@@ -229,7 +249,35 @@ pub fn select(parts: &dyn Divided, grid: &Grid, seed: u64, gate: Gate, memory: &
         // cross-validation chose a recipe; the valid part has still to say whether the log supports what it learns
         None => learn(parts.train(), &recipe)?.policy,
     };
-    Ok(Selected { policy, recipe, leaderboard: last })
+    Ok(Selected { policy, recipe, leaderboard: last, notes: Vec::new() })
+}
+
+/// The search of a greedy recipe with all effort, as a selection: its candidates are recipes too.
+fn searched(rows: &dyn Source, recipe: &Recipe, gate: Gate) -> Result<Selected> {
+    let learned = Learner::new(recipe).gate(gate).effort(Effort::Full).learn(rows)?;
+    let (board, notes) = learned.search.map_or_else(Default::default, |s| (s.board, s.notes));
+    let of = |line: &Line| {
+        let MeanChoice::Greedy(choice) = recipe.policy else { return recipe.clone() };
+        let own = GreedyChoice { models: line.models, std_share: Some(line.share), step: Some(line.step), ..choice };
+        Recipe { policy: MeanChoice::Greedy(own), ..recipe.clone() }
+    };
+    let leaderboard: Vec<Entry> = board
+        .iter()
+        .enumerate()
+        .map(|(candidate, line)| Entry {
+            candidate,
+            round: 1,
+            estimate: line.passes.then_some(line.estimate),
+            std_error: line.std_error,
+            effective_share: line.effective_share,
+            mean_weight: line.mean_weight,
+            folds: (usize::from(line.passes), 1),
+            recipe: of(line),
+            failure: None,
+        })
+        .collect();
+    let recipe = board.first().map_or_else(|| recipe.clone(), of);
+    Ok(Selected { policy: learned.policy, recipe, leaderboard, notes })
 }
 
 /// Better first; what failed the gate last; ties in the order of the grid.
@@ -294,7 +342,7 @@ fn round(
 
 /// What tells the rows of one log from those of another.
 fn print_of(rows: &dyn Source) -> Result<u64> {
-    let hashed = rows.get(Hashes { keep: 0 })?;
+    let hashed = rows.get(Hashes { keep: 0, by: Recognised::Row })?;
     Ok(hashed.sum ^ hashed.rows.rotate_left(32))
 }
 

@@ -5,8 +5,8 @@
 use counterpoint::features::{ActionMap, ContextKind, ContextMap, MapOptions, Scaler};
 use counterpoint::folds::{Crm, Design, Precision, Question};
 use counterpoint::optim::Objective;
-use counterpoint::policy::{Mean, Parts, Std};
-use counterpoint::{Engine, Estimator, Family, Log, Policy};
+use counterpoint::policy::{Family, Mean, Parts, Std};
+use counterpoint::{Engine, Estimator, Log, Policy};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

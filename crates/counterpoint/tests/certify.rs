@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use counterpoint::certify::{
-    Adjust, Certificate, Interval, Method, Monitor, Terms, Verdict, certify, certify_many, certify_many_scored,
+    Adjust, Certificate, Gate, Interval, Method, Monitor, Terms, Verdict, certify, certify_many, certify_many_scored,
     certify_scored,
 };
-use counterpoint::data::{Outcome, Parts};
-use counterpoint::folds::{Bootstrap, Scored, score};
-use counterpoint::{Engine, ErrorKind, Family, Gate, Grid, Log, Memory, Policy, Recipe, SplitRule, learn, select};
+use counterpoint::data::{Outcome, Parts, SplitRule};
+use counterpoint::error::Kind as ErrorKind;
+use counterpoint::folds::{Bootstrap, Powers, Scored, score};
+use counterpoint::policy::Family;
+use counterpoint::select::{Grid, Memory};
+use counterpoint::{Engine, Log, Policy, Recipe, learn, select};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -81,9 +84,11 @@ fn two_rows_by_hand() {
     let c = certify_scored(&Engine::single(), &rows, &rows, &terms, Outcome::Cost).unwrap();
     let z = 1.959_963_984_540_054;
     let se = 0.5f64.sqrt() / 2.0;
-    for (i, estimate) in [(c.value, 5.0), (c.logged, 4.0), (c.difference, 1.0)] {
+    // on so few rows the value is no surer than 1.6 plain ones, whose costs 2, 6, 2, 6 have the variance 16/3
+    let floor = (16.0 / 3.0 / 1.6f64).sqrt();
+    for (i, estimate, error) in [(c.value, 5.0, floor), (c.logged, 4.0, 2f64.sqrt()), (c.difference, 1.0, se)] {
         close(i.estimate, estimate, 1e-12);
-        close(i.upper, estimate + z * i.std_error, 1e-9);
+        close(i.upper, estimate + z * error, 1e-9);
     }
     close(c.difference.std_error, se, 1e-12);
     close(c.value.std_error, 18f64.sqrt() / 4.0, 1e-12);
@@ -91,15 +96,12 @@ fn two_rows_by_hand() {
     close(c.test.mean_weight.estimate, 2.0, 1e-12);
     close(c.test.largest_share, 0.75, 1e-12);
     assert_eq!(c.verdict, Verdict::Invalid);
-    assert_eq!(c.reasons.len(), 3, "{:?}", c.reasons); // rows, mean weight, and what follows
+    assert_eq!(c.reasons.len(), 4, "{:?}", c.reasons); // rows, mean weight, what follows, and what would help
     assert_eq!(c.test.tail_index, None);
-    // cap 2^(1/3), top = zeta(3): terms T (y - 8) = -6, -2 T(3)
+    // two rows guarantee nothing: (1 + 8 l) (1 + 12 l), mixed over the bets, is 12 at most, and 40 are needed
     let b = c.bound.unwrap();
-    let t = counterpoint::Weight::soft(2f64.cbrt()).apply(3f64.ln()).0;
-    close(b.top, t, 1e-12);
-    let (ln, u) = (80f64.ln(), [-6.0, -2.0 * t]);
-    let (mean, variance) = (0.5 * (u[0] + u[1]), 0.5 * (u[0] - u[1]).powi(2));
-    close(b.value, 8.0 + mean + (variance * ln).sqrt() + 7.0 * 8.0 * t * ln / 3.0, 1e-9);
+    assert_eq!((b.value, b.difference, b.least_value, b.least_difference), (8.0, 8.0, 0.0, -8.0));
+    assert!(!b.assumed);
 }
 
 #[test]
@@ -167,7 +169,7 @@ fn order_and_sharding_of_rows_change_nothing_but_rounding() {
     let log = world(3000, 5).log();
     let engine = Engine::single();
     let rows = score(&engine, &log, &policy(0.4, 0.8)).unwrap();
-    let fold = Bootstrap { replicates: 200, seed: 9, log_scale: 0.0, centre: 2.0 };
+    let fold = Bootstrap { replicates: 200, seed: 9, log_scale: 0.0, centre: 2.0, of: Powers::Weights };
     let whole = engine.ask(&fold, &rows);
     let mut shards: Vec<Scored> = rows.clone();
     shards.reverse();
@@ -213,7 +215,7 @@ fn a_row_of_weight_two_is_two_rows() {
     close(a.test.top_percent_share, b.test.top_percent_share, 1e-9);
     assert!(a.bound.is_none());
     // replicates count such a row Poisson(2) times: 2 on average, with variance 2
-    let fold = Bootstrap { replicates: 500, seed: 1, log_scale: 0.0, centre: 0.0 };
+    let fold = Bootstrap { replicates: 500, seed: 1, log_scale: 0.0, centre: 0.0, of: Powers::Weights };
     let r = engine.ask(&fold, &[heavy]);
     let n: Vec<f64> = (0..500).map(|b| r.replicate(b).n()).collect();
     let mean = n.iter().sum::<f64>() / 500.0;
@@ -239,14 +241,14 @@ fn parts_that_share_rows_are_refused() {
 fn a_policy_is_not_judged_on_the_rows_it_was_learned_from() {
     let log = world(3000, 14).log();
     let parts = log.split(SplitRule::default()).unwrap();
-    let recipe = Recipe { starts: 1, ..Recipe::default() };
+    let recipe = Recipe { starts: 1, ..Recipe::clp() };
     let learned = learn(&parts.train, &recipe).unwrap();
     let policy = Policy::from_json(&learned.policy.to_json()).unwrap(); // it remembers in its file
     let judge = |parts: &Parts| certify(&policy, &parts.valid, &parts.test, &Terms::default());
     assert!(judge(&parts).is_ok());
     let other = log.split(SplitRule::Hash { seed: 1, shares: [0.5, 0.25, 0.25] }).unwrap();
     let e = judge(&other).unwrap_err().to_string();
-    assert!(e.contains("learned from rows of the test part") && e.contains("--seed"), "{e}");
+    assert!(e.contains("learned from rows of the test part") && e.contains("SplitRule"), "{e}");
     // nor gated on them: weights on rows it has seen say nothing about where the log has been
     let seen = Parts { valid: parts.train.clone(), ..parts.clone() };
     let e = judge(&seen).unwrap_err().to_string();
@@ -260,7 +262,7 @@ fn what_cross_validation_chooses_can_be_certified() {
     let grid = Grid::from_toml(text).unwrap();
     let chosen = select(&parts, &grid, 0, Gate::default(), &Memory::none()).unwrap();
     assert_eq!(chosen.leaderboard[0].folds, (3, 3));
-    assert_eq!(chosen.policy.origin.as_ref().unwrap().rows, parts.train.rows());
+    assert_eq!(chosen.policy.columns().origin.unwrap().rows, parts.train.rows());
     let c = certify(&chosen.policy, &parts.valid, &parts.test, &Terms::default()).unwrap();
     assert_ne!(c.verdict, Verdict::Invalid, "{:?}", c.reasons);
 }
@@ -338,10 +340,10 @@ fn select_picks_by_the_gate_it_is_given() {
     let parts = world(3000, 16).log().split(SplitRule::default()).unwrap();
     let grid = Grid::from_toml("keep = 1.0\n[recipe]\npolicy = \"constant\"\nstarts = 1\nstd = [0.2, 0.8]\n").unwrap();
     let chosen = |gate: Gate| select(&parts, &grid, 0, gate, &Memory::none());
-    assert_eq!(chosen(Gate::default()).unwrap().policy.std(), [0.2]);
+    assert_eq!(chosen(Gate::default()).unwrap().policy.into_parametric().unwrap().std(), [0.2]);
     let gate = Gate { min_effective_rows: 200.0, ..Gate::default() };
     let selected = chosen(gate).unwrap();
-    assert_eq!(selected.policy.std(), [0.8]);
+    assert_eq!(selected.policy.clone().into_parametric().unwrap().std(), [0.8]);
     assert!(selected.leaderboard[1].estimate.is_none(), "the narrow one is behind the gate");
     let c = certify(&selected.policy, &parts.valid, &parts.test, &Terms { gate, ..Terms::default() }).unwrap();
     assert_ne!(c.verdict, Verdict::Invalid, "{c}");
@@ -433,7 +435,7 @@ fn a_monitor_may_be_looked_at_any_time() {
     let mut width = 0.0;
     for k in 0..paths {
         let mut rng = ChaCha8Rng::seed_from_u64(k);
-        let mut monitor = Monitor::new(1.0 - alpha, 2.0, [-1.0, 0.0]).unwrap();
+        let mut monitor = Monitor::new(1.0 - alpha, [-1.0, 0.0]).unwrap();
         let mut out = false;
         for _ in 0..1000 {
             // w is 0 or 2, y is -1 or 0: the mean of w y is -0.3
@@ -450,8 +452,8 @@ fn a_monitor_may_be_looked_at_any_time() {
     assert!(crossed as f64 / paths as f64 <= alpha + slack, "{crossed}");
     // not by being wide: a fixed-time normal interval is 0.074 wide here
     assert!(width < 0.2, "{width}");
-    let mut monitor = Monitor::new(0.95, 1.0, [0.0, 1.0]).unwrap();
+    let mut monitor = Monitor::new(0.95, [0.0, 1.0]).unwrap();
     assert!(monitor.update(1.0, 1.5).unwrap_err().remedy().is_some());
     assert!(monitor.update(f64::NAN, 0.5).is_err() && monitor.rows() == 0);
-    assert!(Monitor::new(0.95, 0.0, [0.0, 1.0]).is_err() && Monitor::new(0.95, 1.0, [1.0, 0.0]).is_err());
+    assert!(Monitor::new(1.0, [0.0, 1.0]).is_err() && Monitor::new(0.95, [1.0, 0.0]).is_err());
 }

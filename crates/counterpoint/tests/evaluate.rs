@@ -4,7 +4,10 @@
 
 use counterpoint::certify::mean_action_value;
 use counterpoint::estimate::LossModel;
-use counterpoint::{Estimate, Evaluator, Family, Log, Policy, Recipe, every_estimator, fit_model};
+use counterpoint::evaluate::{Estimate, Evaluator, every_estimator};
+use counterpoint::learn::fit_model;
+use counterpoint::policy::Family;
+use counterpoint::{Log, Policy, Recipe};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -36,7 +39,7 @@ fn all(log: &Log, policy: &Policy, (model, logging): (&LossModel, &Policy), cap:
 fn intervals_of_consistent_estimators_hold_the_truth() {
     let ((train, logging), (test, _)) = (log(6000, 1), log(6000, 2));
     let policy = Policy::constant(Family::Normal, &["x"], &["a"], &[0.6], &[0.7]).unwrap();
-    let model = fit_model(&train, &policy, &Recipe::default()).unwrap();
+    let model = fit_model(&train, &policy, &Recipe::clp()).unwrap();
     // E (a - x)^2 = 0.36 + 0.49 + 1
     let truth = 1.85;
     let estimates = all(&test, &policy, (&model, &logging), 100.0);
@@ -57,7 +60,7 @@ fn intervals_of_consistent_estimators_hold_the_truth() {
 #[test]
 fn the_policy_that_wrote_the_log_costs_what_the_log_cost() {
     let (log, logging) = log(2000, 3);
-    let model = fit_model(&log, &logging, &Recipe::default()).unwrap();
+    let model = fit_model(&log, &logging, &Recipe::clp()).unwrap();
     let estimates = all(&log, &logging, (&model, &logging), 10.0);
     let value = |name: &str| estimates.iter().find(|e| e.0 == name).unwrap().1;
     for name in ["snips", "ips", "clipped", "soft-clipped", "power-mean", "switch", "cab"] {

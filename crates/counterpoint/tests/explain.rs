@@ -6,11 +6,11 @@
 mod support;
 
 use counterpoint::certify::{Certificate, Terms, certify};
-use counterpoint::data::{Outcome, Parts};
+use counterpoint::data::{Outcome, Parts, SplitRule};
 use counterpoint::explain::*;
 use counterpoint::features::Scaler;
-use counterpoint::policy::TargetPolicy;
-use counterpoint::{Engine, Family, Log, Policy, SplitRule, describe};
+use counterpoint::policy::{Family, TargetPolicy};
+use counterpoint::{Engine, Log, Policy, describe};
 use rand::{Rng, RngExt};
 use support::u;
 
@@ -74,6 +74,7 @@ fn report(log: &Log, s: &Story) -> PolicyReport {
         name: "a log".into(),
         split: "by a hash".into(),
         seed: 3,
+        detail: Detail::Aggregates,
     })
     .unwrap()
 }
@@ -81,7 +82,7 @@ fn report(log: &Log, s: &Story) -> PolicyReport {
 #[test]
 fn partial_dependence_finds_what_moves_the_policy() {
     let (_, s) = story(Outcome::Reward, 1);
-    let found = dependence(&s.parts.train, &s.policy);
+    let found = dependence(&s.parts.train, &s.policy, Detail::Rows);
     let of = |name: &str| found.iter().find(|d| d.context == name).unwrap();
     assert!(of("z").importance < 1e-12 && of("x").importance > 0.2 && of("device").importance > 0.2);
     assert!(found.windows(2).all(|w| w[0].importance >= w[1].importance));
@@ -101,6 +102,45 @@ fn partial_dependence_finds_what_moves_the_policy() {
     let p = level("large").rows / rows.len() as f64;
     assert!((of("device").importance - (p * (1.0 - p)).sqrt()).abs() < 1e-9);
     assert_eq!(levels.iter().map(|l| l.rows).sum::<f64>(), rows.len() as f64);
+}
+
+/// No context of a row is in the report, nor in its JSON: only means of ten rows and more.
+#[test]
+fn a_report_shows_no_row_unless_it_is_told_to() {
+    let (log, s) = story(Outcome::Reward, 1);
+    let contexts: std::collections::BTreeSet<u64> =
+        log.blocks().iter().flat_map(|b| b.x[0].iter().map(|v| v.to_bits())).collect();
+    let told = |detail: Detail| {
+        let shapes = dependence(&s.parts.train, &s.policy, detail);
+        let points = shapes.into_iter().filter_map(|d| match d.shape {
+            Shape::Numeric { rows, .. } => Some(rows),
+            Shape::Categorical { .. } => None,
+        });
+        points.flatten().filter(|p| contexts.contains(&p[0].to_bits())).count()
+    };
+    assert_eq!(told(Detail::Aggregates), 0);
+    assert!(told(Detail::Rows) > 200);
+    let r = report(&log, &s);
+    let curves = r.predictions.as_ref().unwrap();
+    assert!(curves.curves.iter().all(|c| c.context.contains("about")), "{curves:?}");
+    for h in r.weights.iter().filter_map(|w| w.histogram.as_ref()).chain(r.actions.iter().map(|a| &a.logged)) {
+        assert!(h.below == 0.0 || h.below >= FEWEST as f64);
+        assert!(h.total() >= FEWEST as f64);
+    }
+}
+
+/// The decision to deploy is good news; what is missing or assumed never is.
+#[test]
+fn reasons_have_a_standing_of_their_own() {
+    let (log, s) = story(Outcome::Reward, 1);
+    let mut certificate = s.certificate.clone();
+    certificate.reasons.push("no guarantee: every outcome is the same, and no range of outcomes was stated".into());
+    let s = Story { certificate, ..s };
+    let ruling = report(&log, &s).verdict.unwrap();
+    let of = |start: &str| ruling.reasons.iter().find(|r| r.text.contains(start)).unwrap().standing;
+    assert_eq!(of("no guarantee"), Standing::Note);
+    assert_eq!(of("the policy earns"), Standing::Good);
+    assert_eq!(of("within a factor"), Standing::Note);
 }
 
 #[test]
@@ -163,7 +203,12 @@ fn a_report_is_data_and_does_not_depend_on_threads() {
     assert_eq!(serde_json::from_str::<PolicyReport>(&text).unwrap(), one);
     assert_eq!(one.weights.iter().map(|w| w.floor.is_some()).collect::<Vec<_>>(), [true, false]);
     let verdict = one.verdict.unwrap();
-    assert!(verdict.reasons.iter().all(|r| r.standing == Standing::Good), "{verdict:?}");
+    // the decision is good news; what would overturn it is worth knowing
+    assert_eq!(verdict.reasons[0].standing, Standing::Good, "{verdict:?}");
+    assert!(
+        verdict.reasons.len() > 3 && verdict.reasons[1..].iter().all(|r| r.standing == Standing::Note),
+        "{verdict:?}"
+    );
 }
 
 #[test]
@@ -210,6 +255,7 @@ fn a_policy_of_two_methods_shows_what_it_can() {
         name: "a log".into(),
         split: "by a hash".into(),
         seed: 3,
+        detail: Detail::Aggregates,
     })
     .unwrap();
     // no mean: no partial dependence and no curves; the rest is there

@@ -10,13 +10,13 @@ mod bridge;
 mod support;
 
 use bridge::{Bridge, each_policy, entries, load, log, num, nums};
-use counterpoint::estimate::{LossModel, Normalise, Sums, soft_cap_alpha};
+use counterpoint::estimate::{LossModel, Normalise, Sums, Weight, soft_cap_alpha};
 use counterpoint::features::anchors::quantile_sorted;
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{Crm, Design, LossOptions, Precision, Question, fit_loss_model};
 use counterpoint::optim::Objective;
-use counterpoint::policy::Clp;
-use counterpoint::{Engine, Estimator, Family, Log, Policy, Weight};
+use counterpoint::policy::{Clp, Family};
+use counterpoint::{Engine, Estimator, Log, Policy};
 use serde_json::Value;
 use support::{Columns, all_close, ask, close, every_way};
 

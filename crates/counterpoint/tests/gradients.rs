@@ -5,11 +5,11 @@
 
 mod support;
 
-use counterpoint::estimate::ModelTerm;
+use counterpoint::estimate::{Form, ModelTerm, Normalise, Weight};
 use counterpoint::folds::{Crm, Design, Precision, Question};
 use counterpoint::optim::Objective;
-use counterpoint::policy::Support;
-use counterpoint::{Engine, Estimator, Family, Form, Log, Normalise, Policy, Weight};
+use counterpoint::policy::{Family, Support};
+use counterpoint::{Engine, Estimator, Log, Policy};
 use support::{STDS, columns, every_way, logging, loss_model, means, policy, u};
 
 /// Name, estimator, and how the model's expectation is taken: every weight by itself, and every other form.

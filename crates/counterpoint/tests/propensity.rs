@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+use counterpoint::certify::Terms;
 use counterpoint::data::{Estimated, LogBuilder};
-use counterpoint::policy::Support;
-use counterpoint::{Engine, Estimator, Family, Log, Policy, Terms, certify, describe, evaluate, propensity};
+use counterpoint::policy::{Family, Support};
+use counterpoint::{Engine, Estimator, Log, Policy, certify, describe, evaluate, propensity};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};

@@ -6,8 +6,11 @@
 use arrow_array::types::Int32Type;
 use arrow_array::*;
 use arrow_schema::{DataType, Field};
-use counterpoint::data::{Column, Outcome, ReadOptions, Role, Roles, Table, TargetColumns, columns, read_log};
-use counterpoint::{ErrorKind, Log, Result};
+use counterpoint::data::{
+    Column, Outcome, ReadOptions, Role, Roles, Table, TargetColumns, Weighting, columns, read_log,
+};
+use counterpoint::error::Kind as ErrorKind;
+use counterpoint::{Log, Result};
 use proptest::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -123,8 +126,8 @@ fn folders_are_columns_and_order_is_by_path() {
     // split=test/day=2, split=train/day=3, split=valid/day=1
     let days: Vec<f64> = log.blocks()[0].x[1].to_vec();
     assert_eq!(days, [2.0; 5].into_iter().chain([3.0; 5]).chain([1.0; 5]).collect::<Vec<_>>());
-    let parts = log.split(counterpoint::SplitRule::Column).unwrap();
-    let dealt = log.clone().into_parts(counterpoint::SplitRule::Column).unwrap();
+    let parts = log.split(counterpoint::data::SplitRule::Column).unwrap();
+    let dealt = log.clone().into_parts(counterpoint::data::SplitRule::Column).unwrap();
     assert!(dealt.train == parts.train && dealt.valid == parts.valid && dealt.test == parts.test);
     assert_eq!((parts.train.blocks()[0].x[1][0], parts.test.rows()), (3.0, 5));
     // the same through a pattern; folders before the pattern are not columns
@@ -185,7 +188,7 @@ fn a_bad_row_is_named_by_its_file_and_its_row_there() {
     assert_eq!(
         said(&dir, read(&dir.path("log"))),
         "log/part-1.csv, row 12004, column \"propensity\": 0 is not a density (must be > 0)\n\
-         hint: --drop-invalid (LogBuilder::drop_invalid) skips and counts such rows"
+         hint: `drop_invalid` skips and counts such rows"
     );
     let log = dropping(&dir.path("log")).unwrap();
     assert_eq!((log.rows(), log.dropped().rows), (39_999, 1));
@@ -254,7 +257,11 @@ fn every_bad_csv_is_refused_in_words() {
             "other.csv: there is no column \"x\"\nhint: the columns are: \"x0\", \"action\"",
         ),
         ("space.csv", "\" X \",action,reward,propensity\n".into(), "hint: did you mean \" X \"?"),
-        ("semicolon.csv", "x;action;reward;propensity\n1;2;3;4\n".into(), "the cells must be separated by commas"),
+        (
+            "blanks.csv",
+            "x action reward propensity\n1 2 3 4\n".into(),
+            "there is no column \"x\"\nhint: the columns are: \"x action reward propensity\"",
+        ),
         (
             "latin.csv",
             b"x,action,reward,propensity\n\xe9,1,1,1\n".to_vec(),
@@ -447,6 +454,7 @@ fn batches_and_slices_are_read_like_files() {
     };
     let batches = [batch(0, 1000), batch(1000, 1001), batch(1001, 3000)];
     assert_eq!(Log::from_batches(&batches, &roles, &ReadOptions::default()).unwrap(), from_file);
+    assert_eq!(from_file.schema().weighting, Weighting::Counts); // without weights every row is one, as in memory
     // and with the same checks
     let missing = Roles { weight: Some("count".into()), ..roles.clone() };
     let refused = Log::from_batches(&batches, &missing, &ReadOptions::default()).unwrap_err().to_string();
@@ -456,7 +464,12 @@ fn batches_and_slices_are_read_like_files() {
     let bad = Roles { outcome: Some(("propensity".into(), Outcome::Reward)), propensity: "reward".into(), ..roles };
     let refused = Log::from_batches(&batches, &bad, &ReadOptions::default()).unwrap_err().to_string();
     assert!(refused.starts_with("row 1, column \"reward\"") && refused.contains("density"), "{refused}");
-    assert!(Log::from_batches([], &bad, &ReadOptions::default()).unwrap_err().to_string().contains("no rows"));
+    assert!(
+        Log::from_batches::<&RecordBatch>([], &bad, &ReadOptions::default())
+            .unwrap_err()
+            .to_string()
+            .contains("no rows")
+    );
     // slices stay the caller's
     let numbers = |name: &str| whole.numbers(name).unwrap();
     let (x, a, y, p) = (numbers("x"), numbers("action"), numbers("reward"), numbers("propensity"));
@@ -480,7 +493,7 @@ fn target_columns_are_read_and_stay_with_their_rows() {
         ReadOptions { scratch: Some(counterpoint::data::Scratch::new(dir.0.path())), ..ReadOptions::default() };
     assert_eq!(read_log(&[&path], &density, &spilled).unwrap().blocks(), log.blocks());
     assert_eq!(whole.clone().into_log(&density).unwrap().blocks(), log.blocks());
-    for b in log.split(counterpoint::SplitRule::default()).unwrap().test.blocks() {
+    for b in log.split(counterpoint::data::SplitRule::default()).unwrap().test.blocks() {
         for i in 0..b.rows() {
             assert_eq!(b.target[0][i], ((b.ids[i] % 7) as f64).ln());
         }

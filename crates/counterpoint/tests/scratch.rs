@@ -2,8 +2,8 @@
 #![cfg(feature = "readers")]
 
 use counterpoint::certify::{Terms, certify};
-use counterpoint::data::{Column, Outcome, ReadOptions, Roles, Scratch, Table, read_log};
-use counterpoint::{Engine, Log, Recipe, SplitRule, describe, learn};
+use counterpoint::data::{Column, Outcome, ReadOptions, Roles, Scratch, SplitRule, Table, read_log};
+use counterpoint::{Engine, Log, Recipe, describe, learn};
 
 fn table(n: usize) -> Table {
     let at = |k: f64| (0..n).map(|i| (i as f64 * k).fract()).collect::<Vec<f64>>();
@@ -36,7 +36,7 @@ fn a_log_in_a_scratch_file_gives_the_bits_of_a_log_in_memory() {
         ..Roles::default()
     };
     let engine = Engine::new(2).unwrap();
-    let recipe = Recipe { starts: 1, ..Recipe::default() };
+    let recipe = Recipe { starts: 1, ..Recipe::clp() };
     let run = |scratch: Option<Scratch>| {
         let log: Log = read_log(&[&path], &roles, &ReadOptions { scratch, ..ReadOptions::default() }).unwrap();
         let said = format!("{:?}", describe(&log).unwrap());

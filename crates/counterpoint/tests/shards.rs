@@ -4,19 +4,21 @@
 
 mod support;
 
-use counterpoint::certify::{Terms, certify};
-use counterpoint::data::{BareLog, Hashes, Outcome, Quantiles, Sample, Summaries};
+use counterpoint::certify::{Gate, Terms, certify};
+use counterpoint::data::{BareLog, Hashes, Outcome, Quantiles, Recognised, Sample, SplitRule, Summaries, Weighting};
 use counterpoint::engine::{Fold, Forest};
+use counterpoint::evaluate::{Evaluator, every_estimator};
 use counterpoint::features::ContextMap;
 use counterpoint::folds::{
-    Bernstein, Bootstrap, Gram, LossOptions, MeanAction, OutcomeFacts, PropensityMass, Question, Shape, TargetSums,
-    Totals, WeightAsk,
+    Bootstrap, Entering, Gram, Guarantee, LossOptions, MeanAction, OutcomeFacts, Powers, PropensityMass, Question,
+    Shape, TargetSums, Totals, WeightAsk,
 };
+use counterpoint::learn::fit_model;
 use counterpoint::policy::{Columns, Kernel, Noise, Rule, RulePolicy, SavedPolicy};
+use counterpoint::select::{Grid, Memory};
 use counterpoint::source::{Answer, Ask, LocalShard, PolicyWeights, Shard, Shards};
 use counterpoint::{
-    Engine, Estimator, Evaluator, Gate, Grid, Log, Memory, Policy, Recipe, Result, Source, SplitRule, describe,
-    evaluate, every_estimator, fit_model, learn, propensity, select,
+    Engine, Estimator, Log, Policy, Recipe, Result, Source, describe, evaluate, learn, propensity, select,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -142,7 +144,8 @@ fn any_cut_of_a_log_gives_the_same_estimates_and_the_same_certificate() {
 fn any_cut_of_a_log_gives_the_same_propensities() {
     let whole = propensity::fit(&Engine::single(), bare()).unwrap();
     let rule = SplitRule::default();
-    let policy = Policy::constant(counterpoint::Family::LogNormal, &["x0", "x1"], &["a0"], &[1.8], &[0.9]).unwrap();
+    let policy =
+        Policy::constant(counterpoint::policy::Family::LogNormal, &["x0", "x1"], &["a0"], &[1.8], &[0.9]).unwrap();
     let value = |rows: &dyn Source| bits(&evaluate(rows, &policy, &Estimator::SNIPS).unwrap());
     for count in CUTS {
         let shard = |piece: BareLog| -> Box<dyn Shard> { Box::new(LocalShard::bare(piece, Engine::single())) };
@@ -192,7 +195,10 @@ fn small_questions_have_the_same_answers_and_rows_do_not_travel() {
     let (cut, whole): (&dyn Source, &dyn Source) = (&cut, &log);
     assert_eq!(cut.get(Summaries).unwrap(), whole.get(Summaries).unwrap());
     assert_eq!(cut.get(Quantiles).unwrap(), whole.get(Quantiles).unwrap());
-    assert_eq!(cut.get(Hashes { keep: 100 }).unwrap(), whole.get(Hashes { keep: 100 }).unwrap());
+    assert_eq!(
+        cut.get(Hashes { keep: 100, by: Recognised::Content }).unwrap(),
+        whole.get(Hashes { keep: 100, by: Recognised::Content }).unwrap()
+    );
     let sample = Sample::of(7500, 500);
     assert_eq!(cut.get(sample).unwrap(), whole.get(sample).unwrap());
     assert_eq!(cut.schema().direction, Outcome::Reward);
@@ -218,15 +224,15 @@ fn every_question_merges_alike_at_any_cut() {
     let shape = Shape { log_scale: 0.1, centre: -0.3, value: 0.2, difference: 0.1, vbar: 0.02, zbar: 0.0 };
     let weights = [
         WeightAsk::Totals(Totals),
-        WeightAsk::Sums(Bootstrap { replicates: 12, seed: 3, log_scale: 0.1, centre: -0.3 }),
+        WeightAsk::Sums(Bootstrap { replicates: 12, seed: 3, log_scale: 0.1, centre: -0.3, of: Powers::Squares }),
         WeightAsk::Shape(shape),
-        WeightAsk::Bernstein(Bernstein { cap: 3.0, top: 4.0, worst: 2.0 }),
+        WeightAsk::Guarantee(Guarantee { cost_range: [-2.0, 2.0] }),
     ];
     let mut asks = vec![
         Ask::Summaries(Summaries),
         Ask::Quantiles(Quantiles),
         Ask::Sample(Sample::of(7500, 600)),
-        Ask::Hashes(Hashes { keep: 50 }),
+        Ask::Hashes(Hashes { keep: 50, by: Recognised::Row }),
         Ask::Gram(Gram::new(options).unwrap()),
         Ask::MeanAction(MeanAction { policy: policy.clone().into(), model: model.clone() }),
         Ask::Outcome(OutcomeFacts),
@@ -241,11 +247,23 @@ fn every_question_merges_alike_at_any_cut() {
     };
     for estimator in [Estimator::SNIPS, Estimator::DR] {
         let question = Question::new(estimator).with_model(model.clone());
-        asks.push(Ask::Target(TargetSums { policy: rule.clone().into(), question, shift: 0.1 }));
+        asks.push(Ask::Target(TargetSums {
+            policy: rule.clone().into(),
+            question,
+            of: Entering { shift: 0.1, powers: Powers::Squares },
+        }));
         rule = rule.with_std(0.4);
     }
     let saved = SavedPolicy::from(policy);
-    asks.extend(weights.map(|ask| Ask::Weights(PolicyWeights { policy: saved.clone(), range: vec![[0.1, 5.0]], ask })));
+    asks.extend(weights.map(|ask| {
+        Ask::Weights(PolicyWeights {
+            policy: saved.clone(),
+            range: vec![[0.1, 5.0]],
+            control: None,
+            weighting: Weighting::Sampling,
+            ask,
+        })
+    }));
     let blocks = log.blocks();
     for ask in &asks {
         let whole = format!("{:?}", Engine::single().ask(ask, blocks));

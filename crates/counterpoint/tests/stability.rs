@@ -5,10 +5,13 @@
 
 mod support;
 
+use counterpoint::data::{Part, SplitRule};
+use counterpoint::error::Kind as ErrorKind;
+use counterpoint::estimate::{Normalise, Weight};
 use counterpoint::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::folds::{Design, LossOptions, Precision, Question, Risk, fit_loss_model};
-use counterpoint::policy::{Linear, Link, Mean, Std};
-use counterpoint::{Engine, Error, ErrorKind, Estimator, Family, Log, Normalise, Part, Policy, SplitRule, Weight};
+use counterpoint::policy::{Family, Linear, Link, Mean, Std};
+use counterpoint::{Engine, Error, Estimator, Log, Policy};
 use support::{Columns, STDS, ask, close, columns, every_way, logging, loss_model, means, policy};
 
 /// The message names every one of these.
@@ -32,7 +35,7 @@ fn builder() -> counterpoint::data::LogBuilder<'static> {
 
 #[test]
 fn a_value_that_is_not_a_number_is_named_with_its_row_and_column() {
-    let hint = "hint: --drop-invalid";
+    let hint = "`drop_invalid` skips";
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let v = vec![1.0, bad, 1.0];
         let b = builder;
@@ -52,12 +55,12 @@ fn a_value_that_is_not_a_number_is_named_with_its_row_and_column() {
 fn a_propensity_must_be_a_density_and_a_weight_a_count() {
     for bad in [0.0, -0.0, -1.0] {
         let made = builder().propensity("p", vec![0.1, 0.2, bad]).build();
-        says(made, ErrorKind::Data, &["row 3, column \"p\"", "is not a density (must be > 0)", "hint: --drop-invalid"]);
+        says(made, ErrorKind::Data, &["row 3, column \"p\"", "is not a density (must be > 0)", "`drop_invalid` skips"]);
     }
     says(
         builder().weight("times", vec![-1.0, 1.0, 1.0]).build(),
         ErrorKind::Data,
-        &["row 1, column \"times\"", "-1 is not a row weight (must be >= 0)", "hint: --drop-invalid"],
+        &["row 1, column \"times\"", "-1 is not a row weight (must be >= 0)", "`drop_invalid` skips"],
     );
     says(
         builder().weight("times", vec![0.0; 3]).build(),
@@ -97,7 +100,7 @@ fn columns_must_fit_together() {
 #[test]
 fn a_split_without_rows_is_refused() {
     let log = builder().build().unwrap();
-    says(log.split(SplitRule::Column), ErrorKind::Data, &["no split column", "hint: name one with --split"]);
+    says(log.split(SplitRule::Column), ErrorKind::Data, &["no split column", "hint: name one with `Roles::split`"]);
     let by_column = builder().parts(vec![Part::Train, Part::Train, Part::Test]).build().unwrap();
     says(
         by_column.split(SplitRule::Column),

@@ -7,11 +7,11 @@
 
 mod support;
 
-use counterpoint::estimate::LossModel;
+use counterpoint::estimate::{LossModel, Normalise};
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{LossOptions, Question, fit_loss_model};
-use counterpoint::policy::{Linear, Link, Mean, Std};
-use counterpoint::{Engine, Estimator, Family, Normalise, Policy};
+use counterpoint::policy::{Family, Linear, Link, Mean, Std};
+use counterpoint::{Engine, Estimator, Policy};
 use support::{Columns, ask, normal, u};
 
 const LOGS: usize = 400;

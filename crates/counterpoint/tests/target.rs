@@ -3,16 +3,17 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use counterpoint::certify::{Terms, Verdict, certify};
+use counterpoint::data::SplitRule;
 use counterpoint::estimate::LossModel;
+use counterpoint::evaluate::{Aids, Estimate, Evaluator, every_estimator};
 use counterpoint::features::{ContextMap, Scaler};
 use counterpoint::folds::DRAWS;
+use counterpoint::learn::fit_model;
 use counterpoint::policy::{
-    BucketSoftmax, Buckets, Columns, Law, Policy, Rule, RulePolicy, SoftmaxPolicy, TargetAction, TargetDensity,
+    BucketSoftmax, Buckets, Columns, Family, Law, Policy, Rule, RulePolicy, SoftmaxPolicy, TargetAction, TargetDensity,
     TargetPolicy,
 };
-use counterpoint::{
-    Aids, Estimate, Estimator, Evaluator, Family, Log, Recipe, SplitRule, evaluate, every_estimator, fit_model,
-};
+use counterpoint::{Estimator, Log, Recipe, evaluate};
 use rand::Rng;
 
 const N: usize = 4000;
@@ -51,7 +52,7 @@ impl TargetPolicy for Bare<'_> {
 }
 
 fn model(policy: &dyn TargetPolicy) -> LossModel {
-    fit_model(&log(), policy, &Recipe::default().with_model_ridge(1e-3)).unwrap()
+    fit_model(&log(), policy, &Recipe::clp().with_model_ridge(1e-3)).unwrap()
 }
 
 /// The logging policy as a function: wide enough to pass for the uniform.

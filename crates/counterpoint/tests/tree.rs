@@ -4,9 +4,9 @@
 
 mod support;
 
-use counterpoint::data::Part;
+use counterpoint::data::{Part, SplitRule};
 use counterpoint::engine::{Fold, Forest, Node, Placed};
-use counterpoint::{Engine, Log, SplitRule};
+use counterpoint::{Engine, Log};
 use proptest::prelude::*;
 use support::columns;
 

@@ -16,14 +16,14 @@ fn messages_are_as_they_were_read_and_approved() {
     place.with_column("new-city.csv", "x0", |i, _| if i == 40 { "Oslo" } else { ["Rome", "Paris"][i % 2] }.into());
     place.write("empty.csv", "");
     place.write("header.csv", "x0,x1,action,reward,propensity,split\n");
-    place.write("semicolons.csv", "x0;x1;action;reward;propensity;split\n1;2;3;4;5;train\n");
+    place.write("spaces.csv", "x0 x1 action reward propensity split\n1 2 3 4 5 train\n");
     place.write("text.parquet", "this is no parquet");
     place.write("notes.txt", "x0,x1\n");
     place.write("misspelt.toml", "anchors = 5\nancors = 3\n");
     place.write("wrong.toml", "cap = \"high\"\n");
     place.write("bad-grid.toml", "keep = 0.5\n[recipe]\ncap = [5.0, -1.0]\n");
     place.write("odd-grid.toml", "kep = 0.5\n");
-    place.write("older.json", place.text("policy.json").replace("\"version\": 2", "\"version\": 99"));
+    place.write("older.json", place.text("policy.json").replace("\"version\": 3", "\"version\": 99"));
     place.write("logs/a.csv", place.text("log.csv"));
     place.write("logs/b.parquet", "PAR1");
     let wrong = COLUMNS.replace("--propensity propensity", "--propensity propensty");
@@ -41,7 +41,7 @@ fn messages_are_as_they_were_read_and_approved() {
         format!("learn part.csv {COLUMNS} -o p.json"),
         format!("learn empty.csv {COLUMNS} -o p.json"),
         format!("learn header.csv {COLUMNS} -o p.json"),
-        format!("learn semicolons.csv {COLUMNS} -o p.json"),
+        format!("learn spaces.csv {COLUMNS} -o p.json"),
         format!("learn text.parquet {COLUMNS} -o p.json"),
         format!("learn notes.txt {COLUMNS} -o p.json"),
         format!("learn logs {COLUMNS} -o p.json"),

@@ -2,8 +2,8 @@
 
 use crate::support::Place;
 use counterpoint::certify::{Terms, certify};
-use counterpoint::data::{Outcome, ReadOptions, Roles, read_log};
-use counterpoint::{Policy, SplitRule, describe};
+use counterpoint::data::{Outcome, ReadOptions, Roles, SplitRule, read_log};
+use counterpoint::{Policy, describe};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 

@@ -2,13 +2,15 @@
 
 use crate::support::{COLUMNS, Place, SMALL, rows};
 
-/// Policy, certificate and report of a log; the log's own name is the one thing a report may tell apart.
+/// Policy, certificate and report of a log; the log's own name is the one thing that may tell them apart.
 fn results(place: &Place, log: &str, more: &str) -> [String; 3] {
     place.done(&format!("learn {log} {COLUMNS} {SMALL} -o p.json --report r.html {more}"));
     let report = place.text("r.html");
     assert!(report.contains(log), "the report does not name its log");
     let escaped = log.replace('/', "&#x2f;");
-    [place.text("p.json"), place.text("p.certificate.json"), report.replace(log, "LOG").replace(&escaped, "LOG")]
+    let certificate = place.text("p.certificate.json");
+    assert!(certificate.contains(log), "the certificate does not name its log");
+    [place.text("p.json"), certificate.replace(log, "LOG"), report.replace(log, "LOG").replace(&escaped, "LOG")]
 }
 
 #[test]

@@ -5,8 +5,10 @@
 
 mod edges;
 mod errors;
+mod follow;
 mod fuzz;
 mod help;
+mod hostile;
 mod interrupt;
 mod invariance;
 mod manners;

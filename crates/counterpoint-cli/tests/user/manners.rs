@@ -102,9 +102,12 @@ fn the_version_says_what_runs() {
 #[test]
 fn built_in_grids_can_be_printed_and_read_again() {
     let place = Place::new();
-    for name in counterpoint::Grid::names() {
+    for name in counterpoint::select::Grid::names() {
         let printed = text(&place.run(&format!("recipe --grid {name}")).stdout);
-        assert_eq!(counterpoint::Grid::from_toml(&printed).unwrap(), counterpoint::Grid::named_or_file(name).unwrap());
+        assert_eq!(
+            counterpoint::select::Grid::from_toml(&printed).unwrap(),
+            counterpoint::select::Grid::named_or_file(name).unwrap()
+        );
     }
     place.refused("recipe --grid none", &["built in: "]);
 }

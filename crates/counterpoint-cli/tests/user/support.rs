@@ -20,6 +20,8 @@ impl Place {
     pub(crate) fn with_log() -> Self {
         let place = Self::new();
         place.done("simulate moons --rows 900 --seed 1 -o log.csv");
+        // these tests name the columns themselves
+        std::fs::remove_file(place.path("log.toml")).unwrap();
         place.done(&format!("learn log.csv {COLUMNS} {SMALL} --no-certify -o policy.json"));
         place
     }

@@ -40,7 +40,7 @@ fn awkward_names_line_ends_and_marks_do_not_matter() {
     // and the policy finds its columns again
     let out = place.program().args(["act", "awkward.json", "awkward.csv", "-o", "actions.csv"]).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    assert!(place.text("actions.csv").starts_with("row,действие,density\n"));
+    assert!(place.text("actions.csv").starts_with("row,действие,density,seed\n"));
 }
 
 #[test]

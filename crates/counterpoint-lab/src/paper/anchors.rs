@@ -7,9 +7,9 @@ use super::{Ask, Axis, Cell, Dataset, Exhibit, Mark, Picture, Series, Table, Val
 use crate::discrete::{Buckets, DiscretePolicy, DiscreteRecipe, fit_bucket_model};
 use counterpoint::features::{ActionMap, Anchors, ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use counterpoint::folds::{LossOptions, fit_loss_model};
-use counterpoint::policy::{Clp, Mean, Std};
+use counterpoint::policy::{Clp, Family, Mean, Std};
 use counterpoint::recipe::{ContextChoice, EstimatorChoice, StdChoice};
-use counterpoint::{Engine, Estimator, Family, Policy, Recipe, Result};
+use counterpoint::{Engine, Estimator, Policy, Recipe, Result};
 use rayon::prelude::*;
 
 const FULL: [usize; 9] = [2, 3, 5, 7, 10, 12, 15, 20, 30];
@@ -28,7 +28,7 @@ const SOFT: [f64; 4] = [0.01, 0.03, 0.1, 0.3];
 
 fn clp(ask: &Ask, m: usize) -> Vec<Job> {
     let (starts, proximal_steps, max_iterations) = ask.by_effort((1, 3, 100), (2, 10, 200));
-    let plain = Recipe { starts, max_iterations, ..Recipe::default() };
+    let plain = Recipe { starts, max_iterations, ..Recipe::clp() };
     let plain = plain.with_proximal_steps(proximal_steps).with_anchors(m);
     // as many settings as the buckets have; a wide cap wants a floor under the std
     let recipe = |context_map| {

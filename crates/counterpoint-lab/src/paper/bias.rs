@@ -7,11 +7,12 @@ use super::dataset::figures;
 use super::{Ask, Cell, Claim, Table, Value};
 use crate::expected_reward;
 use crate::{Potential, Simulated, Split};
+use counterpoint::data::SplitRule;
 use counterpoint::estimate::{LossModel, ModelTerm};
 use counterpoint::features::{ActionMap, Anchors, ContextMap, Scale, Scaler};
 use counterpoint::folds::{Design, LossOptions, Precision, Question, Risk, fit_loss_model};
 use counterpoint::policy::Std;
-use counterpoint::{Engine, Estimator, Log, Policy, Recipe, Result, SplitRule, learn};
+use counterpoint::{Engine, Estimator, Log, Policy, Recipe, Result, learn};
 use rayon::prelude::*;
 
 const WORLD: Potential = Potential::Moons;
@@ -86,8 +87,8 @@ fn smaller(says: &str, a: &[f64], b: &[f64]) -> Claim {
 fn policies(ask: &Ask) -> Result<Vec<Policy>> {
     let learned: Policy = ask.once("bias of estimates, policy", || {
         let train = WORLD.simulate(15_000, 1001).log()?.split(SplitRule::Column)?.train;
-        let recipe = Recipe { starts: 1, ..Recipe::default() }.with_proximal_steps(3);
-        Ok(learn(&train.on(&Engine::single()), &recipe)?.policy)
+        let recipe = Recipe { starts: 1, ..Recipe::clp() }.with_proximal_steps(3);
+        learn(&train.on(&Engine::single()), &recipe)?.policy.into_parametric()
     })?;
     Ok(STDS
         .map(|std| {

@@ -4,8 +4,9 @@ use super::draw::{curve, picture, series};
 use super::statistics::{Paired, mean, std_error};
 use super::{Ask, Axis, Claim, Exhibit, Mark, Table, Value};
 use crate::{CHESS_MEAN, CHESS_STD, Chess, chess_reward, chess_value};
+use counterpoint::policy::Family;
 use counterpoint::recipe::{ContextChoice, EstimatorChoice};
-use counterpoint::{Engine, Family, Policy, Recipe, Result, learn};
+use counterpoint::{Engine, Policy, Recipe, Result, learn};
 use rayon::prelude::*;
 
 const METHODS: [(&str, EstimatorChoice); 2] =
@@ -74,9 +75,9 @@ fn notes(upper: [f64; 2]) -> Vec<String> {
 
 fn fit(rows: usize, seed: u64, estimator: EstimatorChoice) -> Result<(Policy, f64)> {
     let map = ContextChoice::Nystrom { centres: 8, bandwidth: None };
-    let recipe = Recipe { estimator, starts: 2, seed, ..Recipe::default() }.with_context_map(map).with_anchors(5);
+    let recipe = Recipe { estimator, starts: 2, seed, ..Recipe::clp() }.with_context_map(map).with_anchors(5);
     let log = Chess::simulate(rows, seed + 1).log()?;
-    let policy = learn(&log.on(&Engine::single()), &recipe)?.policy;
+    let policy = learn(&log.on(&Engine::single()), &recipe)?.policy.into_parametric()?;
     let value = chess_value(&policy);
     Ok((policy, value))
 }

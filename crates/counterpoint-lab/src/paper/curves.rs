@@ -4,7 +4,8 @@ use super::draw::{curve, picture, series};
 use super::potentials;
 use super::{Ask, Axis, Claim, Exhibit, Mark, Series};
 use crate::{Cocoa, Potential, cocoa_best, cocoa_chance, reward};
-use counterpoint::{Result, Weight};
+use counterpoint::Result;
+use counterpoint::estimate::Weight;
 
 /// Caps whose curves are drawn.
 const CAPS: [f64; 3] = [2.0, 5.0, 10.0];

@@ -1,6 +1,6 @@
 //! What an experiment is given: the data, the machine, and a memory of what is done already.
 
-use counterpoint::data::Journal;
+use counterpoint::data::{Journal, Resumed};
 use counterpoint::{Engine, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,11 @@ impl Ask {
 
     /// Remembers finished work in a file, and what stands there already.
     pub fn remembering(mut self, path: &Path) -> Result<Self> {
-        let (journal, known): (_, Vec<(String, serde_json::Value)>) = Journal::resume(path)?;
+        let writer = format!("{} ({})", env!("CARGO_PKG_VERSION"), counterpoint::folds::instruction_set());
+        let Resumed { journal, known, damaged } = Journal::resume::<(String, serde_json::Value)>(path, &writer)?;
+        if damaged > 0 {
+            (self.watch)(&format!("{damaged} damaged lines of the journal are left out; their work is done again"));
+        }
         self.journal = Some(journal);
         self.known = Mutex::new(known.into_iter().collect());
         Ok(self)

@@ -8,8 +8,10 @@ use crate::discrete::{
     learn_discrete, learn_published,
 };
 use crate::logging_policy;
+use counterpoint::evaluate::Estimate;
+use counterpoint::policy::Family;
 use counterpoint::recipe::ContextChoice;
-use counterpoint::{Engine, Estimate, Estimator, Family, Log, Policy, Recipe, Result, evaluate, learn};
+use counterpoint::{Engine, Estimator, Log, Policy, Recipe, Result, evaluate, learn};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,7 @@ pub(super) const HEAD: [&str; 4] = ["", "Noisymoons", "Noisycircles", "Anisotrop
 
 /// A policy of either kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant)] // one per fit
 pub(super) enum Found {
     /// With a density.
     Continuous(Policy),
@@ -56,7 +59,7 @@ impl Job {
                 let key = format!("{name}: {}", serde_json::to_string(recipe).unwrap_or_default());
                 ask.once(&key, || {
                     let learned = learn(&parts.train.on(&engine), recipe)?;
-                    Fit::new(&parts.valid, Found::Continuous(learned.policy))
+                    Fit::new(&parts.valid, Found::Continuous(learned.policy.into_parametric()?))
                 })
             }
             Job::Discrete(recipe) => {

@@ -82,8 +82,8 @@ pub fn outlier(ask: &Ask) -> Result<Exhibit> {
 
 fn fit(seed: u64, estimator: EstimatorChoice, fresh: &Outlier) -> Result<Learned> {
     let drawn = Outlier::simulate(ROWS, seed + 1);
-    let recipe = Recipe { estimator, starts: 2, seed, ..Recipe::default() }.with_anchors(8);
-    let policy = learn(&drawn.log()?.on(&Engine::single()), &recipe)?.policy;
+    let recipe = Recipe { estimator, starts: 2, seed, ..Recipe::clp() }.with_anchors(8);
+    let policy = learn(&drawn.log()?.on(&Engine::single()), &recipe)?.policy.into_parametric()?;
     let mut scorer = policy.scorer();
     let mut weight =
         |i: usize| scorer.log_density(&[drawn.x[0][i], drawn.x[1][i]], &[drawn.action[i]]).exp() / drawn.propensity[i];

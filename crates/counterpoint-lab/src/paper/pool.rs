@@ -7,7 +7,8 @@ use super::Ask;
 use super::{Dataset, Kind, drawn_cocoa, potential, warfarin};
 use crate::Potential;
 use counterpoint::recipe::{ContextChoice, EstimatorChoice};
-use counterpoint::{Engine, Estimator, Grid, Recipe, Result, evaluate, learn};
+use counterpoint::select::Grid;
+use counterpoint::{Engine, Estimator, Recipe, Result, evaluate, learn};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -170,6 +171,7 @@ fn vary(recipe: &Recipe, seed: u64, variant: Variant) -> Recipe {
 fn fit(set: &Dataset, recipe: &Recipe) -> Result<Fitted> {
     let engine = Engine::single();
     let learned = learn(&set.parts.train.on(&engine), recipe)?;
+    let policy = learned.policy.clone().into_parametric()?;
     let offline = |estimator: &Estimator| -> Result<Offline> {
         let e = evaluate(&set.parts.test.on(&engine), &learned.policy, estimator)?;
         Ok(Offline { value: -e.cost(), std_error: e.std_error })
@@ -177,7 +179,7 @@ fn fit(set: &Dataset, recipe: &Recipe) -> Result<Fitted> {
     let valid = evaluate(&set.parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?;
     Ok(Fitted {
         linear: recipe.basis().context_map == ContextChoice::Linear,
-        online: set.truth.value(&learned.policy, 1).0,
+        online: set.truth.value(&policy, 1).0,
         objective: set.parts.train.schema().direction.to_user(learned.objective), // a cost
         evaluations: learned.starts[0].evaluations,
         share: valid.effective / valid.rows,

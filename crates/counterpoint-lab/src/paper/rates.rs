@@ -119,14 +119,14 @@ impl Plan {
             std: StdChoice::Fixed(STD),
             estimator: EstimatorChoice::SoftClipped { cap: 100.0 },
             starts: 2,
-            ..Recipe::default()
+            ..Recipe::clp()
         }
         .with_anchors(8)
         .with_proximal_steps(3);
         let reference = Recipe { starts: 4, ..recipe.clone() };
         let value = |rows: Range<usize>, engine: &Engine, recipe: &Recipe| -> Result<f64> {
             let learned = learn(&rows_of(&drawn, rows)?.on(engine), recipe)?;
-            Ok(online(&drawn, &learned.policy))
+            Ok(online(&drawn, &learned.policy.into_parametric()?))
         };
         let best = ask.once(&format!("rates {} reference, {self}", self.kind), || {
             value(TEST..TEST + self.huge, &ask.engine, &reference)

@@ -4,7 +4,7 @@
 //! better?) and by their mean with a bootstrap interval (is it better on average?). Pairs that are equal are left out of the
 //! first two, as usual.
 
-use counterpoint::Family;
+use counterpoint::policy::Family;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 

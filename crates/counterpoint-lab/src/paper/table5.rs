@@ -1,7 +1,8 @@
 //! Table 5: the hyperparameters, as the built-in grids have them.
 
 use super::{Ask, Cell, Claim, Exhibit, Table};
-use counterpoint::{Grid, Result};
+use counterpoint::Result;
+use counterpoint::select::Grid;
 
 /// A row of the printed table: its name there, the recipe's field, and the printed values for a log.
 type Row = (&'static str, &'static str, &'static [f64]);

@@ -52,7 +52,7 @@ const METHODS: [Method; 6] = [
 
 /// The default recipe with a floor under the std, so that wide caps do not follow single rows.
 fn floored() -> Recipe {
-    Recipe { std: StdChoice::Learned { floor: 0.05 }, ..Recipe::default() }
+    Recipe { std: StdChoice::Learned { floor: 0.05 }, ..Recipe::clp() }
 }
 
 /// Recipes over buckets: numbers of buckets x context maps x caps.

@@ -37,7 +37,7 @@ const METHODS: [Method; 5] = [
 /// With and without a std that cannot vanish: raw weights have no other brake. One start and few proximal steps, because the
 /// model term makes a pass several times as long.
 fn doubly_robust(ask: &Ask, estimator: EstimatorChoice) -> Vec<Job> {
-    let recipe = |floor| Recipe { estimator, std: StdChoice::Learned { floor }, ..Recipe::default() };
+    let recipe = |floor| Recipe { estimator, std: StdChoice::Learned { floor }, ..Recipe::clp() };
     let mut jobs = continuous(ask, &[recipe(0.01), recipe(0.2)]);
     for job in &mut jobs {
         if let Job::Continuous(recipe) = job {

@@ -1,69 +1,69 @@
-//! A bound that holds for any number of rows: no central limit, no bootstrap.
+//! A guarantee that holds for any number of rows: no central limit, no bootstrap.
 
 use super::terms::Terms;
 use crate::error::Result;
-use crate::estimate::Weight;
-use crate::folds::{Bernstein, Totalled, Weighed, ask_weights};
+use crate::folds::{Guarantee, Totalled, Weighed, ask_weights};
 use serde::{Deserialize, Serialize};
 
-/// Upper bounds by the empirical Bernstein inequality (Maurer and Pontil 2009) on soft-clipped terms.
+/// Bounds by the [mixture of logarithms](crate::estimate::Mixture) on the test part, each end at delta / 2.
 ///
-/// With costs in [lo, hi] and T(w) = min(zeta(w, cap), top), the terms
-///
-/// ```text
-/// u_i = T(w_i) (y_i - hi),        x_i = (T(w_i) - 1) (y_i - hi)
-/// ```
-///
-/// are bounded, and since T(w) <= w and y <= hi, E u >= L(pi) - hi and E x >= L(pi) - L(pi0): clipping can only make the
-/// policy look worse. So with probability 1 - delta / 2 each,
-///
-/// ```text
-/// E x <= mean(x) + sqrt(2 V ln(4/delta) / n) + 7 (range of x) ln(4/delta) / (3 (n - 1)).
-/// ```
-///
-/// `cap` and `top` come from the valid part, so the test rows cannot choose them. The assumption is the range of the
-/// costs: give it in [`Terms::cost_range`], else that of the valid rows is taken and `assumed` says so.
+/// They hold for any weights and any number of rows, at every moment, given only the range of the costs. Mass of the policy that no
+/// logged action shows counts as the worst outcome. The range is [`Terms::cost_range`]; else that of the valid and test rows is
+/// taken, and `assumed` says so.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Bound {
     /// The policy costs at most this.
     pub value: f64,
     /// The policy costs at most this much more than the log (negative: less).
     pub difference: f64,
-    /// M of the soft clipping: the cube root of the number of test rows.
-    pub cap: f64,
-    /// The largest transformed weight.
-    pub top: f64,
+    /// The policy costs at least this; minus infinity in certificates that were written before there was this side.
+    #[serde(default = "unknown", skip_serializing_if = "is_unknown")]
+    pub least_value: f64,
+    /// The policy costs at least this much more than the log; minus infinity likewise.
+    #[serde(default = "unknown", skip_serializing_if = "is_unknown")]
+    pub least_difference: f64,
     /// The range of the costs.
     pub cost_range: [f64; 2],
-    /// Whether that range was read off the valid rows instead of given.
+    /// Whether that range was read off the rows instead of given.
     pub assumed: bool,
 }
 
-/// The bound, or why there is none. Row weights other than 1 make rows that are not independent draws: no bound.
+fn unknown() -> f64 {
+    f64::NEG_INFINITY
+}
+
+fn is_unknown(v: &f64) -> bool {
+    v.is_infinite()
+}
+
+/// The bound, or why there is none. Rows must be independent draws: row weights other than 1 make others.
 pub(super) fn bound(
     rows: &dyn Weighed,
     test: &Totalled,
     valid: &Totalled,
     terms: &Terms,
 ) -> Result<std::result::Result<Bound, &'static str>> {
-    let [lo, hi] = terms.cost_range.unwrap_or([valid.cost.min, valid.cost.max]);
+    let seen = [valid.cost.min.min(test.cost.min), valid.cost.max.max(test.cost.max)];
+    let [lo, hi] = terms.cost_range.unwrap_or(seen);
     if test.cost.min < lo || test.cost.max > hi {
-        return Ok(Err("no finite-sample bound: a test outcome lies outside the range it assumes"));
+        return Ok(Err("no guarantee: a test outcome lies outside the stated range"));
     }
-    if !test.single || test.rows < 2 {
-        return Ok(Err("no finite-sample bound: it needs at least two rows, each of weight 1"));
+    if lo == hi {
+        return Ok(Err("no guarantee: every outcome is the same, and no range of outcomes was stated"));
     }
-    let n = test.rows as f64;
-    let cap = n.cbrt().max(1.0);
-    let top = Weight::soft(cap).apply(valid.top).0.max(1.0);
-    let terms_of = ask_weights(rows, Bernstein { cap, top, worst: hi })?;
-    let ln = (2.0 / terms.tail()).ln();
-    // T - 1 lies in [-1, top - 1] and z in [lo - hi, 0]: both kinds of term have this range
-    let range = top * (hi - lo);
-    let [value, difference] = terms_of.map(|s| {
-        let variance = s.std() * s.std();
-        s.mean() + (2.0 * variance * ln / n).sqrt() + 7.0 * range * ln / (3.0 * (n - 1.0))
-    });
-    let assumed = terms.cost_range.is_none();
-    Ok(Ok(Bound { value: hi + value, difference, cap, top, cost_range: [lo, hi], assumed }))
+    if !test.single || test.rows < 2 || test.cluster_count().is_some() {
+        return Ok(Err("no guarantee: it needs at least two independent rows, each of weight 1"));
+    }
+    let sums = ask_weights(rows, Guarantee { cost_range: [lo, hi] })?;
+    let [above, below, less, more] = sums.map(|m| m.lower(terms.tail()));
+    let range = hi - lo;
+    Ok(Ok(Bound {
+        value: hi - above,
+        difference: range - less,
+        least_value: lo + below,
+        least_difference: more - range,
+        cost_range: [lo, hi],
+        assumed: terms.cost_range.is_none(),
+    }))
 }

@@ -2,9 +2,9 @@
 
 use super::interval::Interval;
 use super::terms::Terms;
-use crate::data::Digest;
+use crate::data::{Digest, Weighting};
 use crate::error::{Error, Result};
-use crate::folds::{Bootstrap, Replicates, Shape, Totalled, Totals, Weighed, ask_weights};
+use crate::folds::{Bootstrap, Powers, Replicates, Shape, Totalled, Totals, Weighed, ask_weights};
 use serde::{Deserialize, Serialize};
 
 /// Where the quantiles of the weights are taken.
@@ -13,9 +13,12 @@ pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 /// Diagnostics of the weights on one part of a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostics {
-    /// Rows (sum of row weights).
+    /// Rows: the sum of counts, or the number of rows where they have sampling weights.
     pub rows: f64,
-    /// Effective sample size n_eff = (sum w)^2 / sum w^2.
+    /// Number of clusters, where rows are not independent draws.
+    #[serde(default)]
+    pub clusters: Option<f64>,
+    /// Effective sample size n_eff = (sum w)^2 / sum w^2; in clusters, where there are any.
     pub effective: f64,
     /// n_eff / n.
     pub effective_share: f64,
@@ -40,7 +43,7 @@ pub struct Diagnostics {
 impl Diagnostics {
     /// Degrees of freedom of a standard error that rests on the informative rows: 2 / (1/m - 1/n). For normal terms it is n.
     pub fn freedom(&self) -> f64 {
-        freedom(self.informative, self.rows)
+        freedom(self.informative, self.clusters.unwrap_or(self.rows))
     }
 }
 
@@ -54,6 +57,7 @@ fn freedom(informative: f64, rows: f64) -> f64 {
 pub(super) struct Part {
     pub(super) totals: Totalled,
     pub(super) sums: Replicates,
+    log_scale: f64,
     pub(super) centre: f64,
     pub(super) diagnostics: Diagnostics,
     /// Degrees of freedom of the standard error of the log's own mean cost.
@@ -71,7 +75,8 @@ impl Part {
             return Err(Error::numeric("weights", "the policy gives density 0 to every logged action"));
         }
         let (n, log_scale, centre) = (totals.cost.n, totals.log_mean(), totals.cost.mean());
-        let sums = ask_weights(rows, Bootstrap { replicates, seed: terms.seed, log_scale, centre })?;
+        let ask = Bootstrap { replicates, seed: terms.seed, log_scale, centre, of: Powers::Weights };
+        let sums = summed(rows, ask, totals.weighting)?;
         let own = &sums.own;
         let (mean, se) = own.weight();
         let shape = Shape {
@@ -84,20 +89,58 @@ impl Part {
         };
         let shape = ask_weights(rows, shape)?;
         let scale = log_scale.exp();
+        let clusters = totals.cluster_count();
+        // a sampled row is one row, whatever it stands for
+        let counted = if totals.weighting == Weighting::Sampling { totals.rows as f64 } else { n };
+        // rows of a cluster may be one row written down again and again: then clusters are all there is
+        let draws = clusters.map_or(1.0, |c| (c / totals.rows as f64).min(1.0));
         let diagnostics = Diagnostics {
-            rows: n,
-            effective: own.effective(),
-            effective_share: own.effective() / n,
-            informative: shape.participation(0).min(shape.participation(1)).min(n),
-            mean_weight: Interval::normal((mean * scale, se * scale), terms),
-            largest_share: (totals.top - log_scale).exp() / n,
+            rows: counted,
+            clusters,
+            effective: draws * own.effective(),
+            effective_share: own.effective() / counted,
+            informative: draws * shape.participation(0).min(shape.participation(1)).min(counted),
+            mean_weight: Interval::normal((mean * scale, se * scale / draws.sqrt()), terms),
+            largest_share: shape.largest / n,
             top_percent_share: carried(&shape.log_w, 0.01 * n, log_scale) / n,
             weight_quantiles: QUANTILES.map(|q| exceeded(&shape.log_w, (1.0 - q) * n).exp()),
             tail_index: hill(&shape.log_w, n),
             outside: totals.outside / n,
         };
-        let logged_freedom = freedom(shape.participation(2).min(n), n);
-        Ok(Part { totals, sums, centre, diagnostics, logged_freedom })
+        let logged_freedom = freedom(draws * shape.participation(2).min(counted), draws * counted);
+        Ok(Part { totals, sums, log_scale, centre, diagnostics, logged_freedom })
+    }
+
+    /// How much larger the variance of the difference is than that of independent rows: its variance over replicates, in which clusters
+    /// are drawn as a whole, over that of its influence function. 1 without clusters.
+    pub(super) fn design_effect(&self, terms: &Terms) -> f64 {
+        let (b, (_, se)) = (terms.replicates(), self.sums.own.difference());
+        if self.diagnostics.clusters.is_none() || b < 2 || se.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
+            return 1.0;
+        }
+        let values: Vec<f64> =
+            (0..b).map(|k| self.sums.replicate(k).difference().0).filter(|v| v.is_finite()).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / values.len() as f64;
+        (variance / (se * se)).max(1.0)
+    }
+
+    /// Draws as many replicates as the terms now say.
+    pub(super) fn resample(&mut self, rows: &dyn Weighed, terms: &Terms) -> Result<()> {
+        let (log_scale, centre) = (self.log_scale, self.centre);
+        let (replicates, seed) = (terms.replicates(), terms.seed);
+        let ask = Bootstrap { replicates, seed, log_scale, centre, of: Powers::Weights };
+        self.sums = summed(rows, ask, self.totals.weighting)?;
+        Ok(())
+    }
+}
+
+/// The sums, once more for squared sampling weights where rows have them: the same draws, so that replicates belong together.
+fn summed(rows: &dyn Weighed, ask: Bootstrap, weighting: Weighting) -> Result<Replicates> {
+    let sums = ask_weights(rows, ask)?;
+    match weighting {
+        Weighting::Counts => Ok(sums),
+        Weighting::Sampling => Ok(sums.with_squares(ask_weights(rows, Bootstrap { of: Powers::Squares, ..ask })?)),
     }
 }
 
@@ -117,7 +160,7 @@ fn carried(log_w: &Digest, rows: f64, log_scale: f64) -> f64 {
 }
 
 /// ln of the weight that `above` rows exceed.
-fn exceeded(log_w: &Digest, above: f64) -> f64 {
+pub(super) fn exceeded(log_w: &Digest, above: f64) -> f64 {
     let mut seen = 0.0;
     let mut last = f64::NEG_INFINITY;
     for (log_w, omega) in log_w.heaviest() {

@@ -49,6 +49,17 @@ impl Interval {
         }
     }
 
+    /// The same with ends further out.
+    pub(super) fn widened(self, below: f64, above: f64) -> Self {
+        Interval { lower: self.lower - below, upper: self.upper + above, ..self }
+    }
+
+    /// The same, so many times as wide.
+    pub(super) fn stretched(self, times: f64) -> Self {
+        let at = |end: f64| if end.is_finite() { self.estimate + times * (end - self.estimate) } else { end };
+        Interval { lower: at(self.lower), upper: at(self.upper), ..self }
+    }
+
     pub(super) fn shifted(self, by: f64) -> Self {
         let Interval { estimate, std_error, lower, upper } = self;
         Interval { estimate: estimate + by, std_error, lower: lower + by, upper: upper + by }
@@ -64,7 +75,7 @@ impl Interval {
 pub(super) type Figure = fn(&Moments) -> (f64, f64);
 
 /// z of the terms: the standard normal leaves delta / 2 beyond it.
-fn normal_quantile(terms: &Terms) -> f64 {
+pub(super) fn normal_quantile(terms: &Terms) -> f64 {
     SQRT_2 * erfc_inv(2.0 * terms.tail())
 }
 
@@ -79,19 +90,26 @@ pub(super) fn stretch(freedom: f64, terms: &Terms) -> f64 {
     }
 }
 
-/// A figure with its interval, and how likely so low an estimate would be if the truth were 0 (one-sided).
-pub(super) fn interval(sums: &Replicates, figure: Figure, freedom: f64, terms: &Terms) -> (Interval, f64) {
+/// How likely Student's law with these degrees of freedom lies below t.
+fn student(t: f64, freedom: f64) -> f64 {
+    match StudentsT::new(0.0, 1.0, freedom.max(1.0)) {
+        Ok(law) if freedom < 1e6 => law.cdf(t),
+        _ => 0.5 * erfc(-t * FRAC_1_SQRT_2),
+    }
+}
+
+/// A figure with its interval, and how likely so low an estimate would be if the truth were 0 (one-sided). Its standard error under that
+/// hypothesis is at least `null`.
+pub(super) fn interval(sums: &Replicates, figure: Figure, freedom: f64, null: f64, terms: &Terms) -> (Interval, f64) {
     let own = figure(&sums.own);
     let (estimate, std_error) = own;
+    let under = std_error.max(null);
     let k = terms.rank();
     match terms.interval {
         Method::Normal => {
             let stretch = stretch(freedom, terms);
-            let z = if std_error > 0.0 { estimate / (stretch * std_error) } else { 0.0 };
-            (
-                Interval { std_error, ..Interval::normal((estimate, stretch * std_error), terms) },
-                0.5 * erfc(-z * FRAC_1_SQRT_2),
-            )
+            let t = if std_error > 0.0 { estimate / under } else { 0.0 };
+            (Interval { std_error, ..Interval::normal((estimate, stretch * std_error), terms) }, student(t, freedom))
         }
         Method::Percentile => {
             let mut t: Vec<f64> = (0..terms.bootstrap).map(|b| figure(&sums.replicate(b)).0).collect();
@@ -102,11 +120,15 @@ pub(super) fn interval(sums: &Replicates, figure: Figure, freedom: f64, terms: &
         }
         Method::BootstrapT => {
             let mut t = studentised(sums, figure, terms.bootstrap);
-            let se = stretch(freedom, terms) * std_error;
-            let observed = estimate / se;
+            let stretch = stretch(freedom, terms);
+            let se = stretch * std_error;
+            let observed = estimate / (stretch * under);
             let p = p_value(t.iter().filter(|t| t.is_nan() || **t <= observed).count(), terms.bootstrap);
             let [low, high] = ends(&mut t, k);
-            let interval = Interval { estimate, std_error, lower: estimate - high * se, upper: estimate - low * se };
+            // replicates that say nothing leave an end open, also where the rows' own error is 0
+            let reach = |q: f64| if q.is_finite() { q * se } else { q };
+            let interval =
+                Interval { estimate, std_error, lower: estimate - reach(high), upper: estimate - reach(low) };
             (interval, if std_error > 0.0 { p } else { 1.0 })
         }
     }
@@ -143,6 +165,9 @@ fn ends(t: &mut [f64], k: usize) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::certify::certify_scored;
+    use crate::engine::Engine;
+    use crate::folds::Scored;
 
     #[test]
     fn few_degrees_of_freedom_reach_further() {
@@ -153,6 +178,20 @@ mod tests {
         }
         assert!((stretch(1e5, &terms) - 1.0).abs() < 2e-5);
         assert_eq!(stretch(f64::INFINITY, &terms), 1.0);
+    }
+
+    #[test]
+    fn replicates_without_weight_leave_an_open_interval_not_a_nan() {
+        // one row carries all the weight: the error of the estimate is 0, and a third of the replicates miss that row
+        let column = |log_w: f64| vec![log_w, -700.0, -700.0];
+        let part = |first| [Scored::from_columns(first, column(0.0), vec![1.0, 0.0, 2.0])];
+        let (valid, test) = (part(0), part(3));
+        let terms = Terms { bootstrap: 99, ..Terms::default() };
+        let c = certify_scored(&Engine::single(), &valid, &test, &terms, Outcome::Cost).unwrap();
+        assert_eq!(c.value.std_error, 0.0);
+        for i in [c.logged, c.value, c.difference] {
+            assert!(i.lower <= i.estimate && i.estimate <= i.upper, "{i:?}");
+        }
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Several policies on one test part: the more one looks, the more is found by luck.
 
 use super::certificate::{Adjusted, Certificate, Verdict};
+use super::check_parts;
+use super::evidence::GateEvidence;
+use super::examine::{Judged, Replicating, Rows, examine, judge};
 use super::interval::p_value;
+use super::subject::Subject;
 use super::terms::{Adjust, Terms};
-use super::{Judged, check_parts, examine};
 use crate::data::Outcome;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -22,12 +25,27 @@ pub fn certify_many(
     test: &dyn Source,
     terms: &Terms,
 ) -> Result<Vec<Certificate>> {
+    certify_several(&policies.iter().map(|p| p as &dyn TargetPolicy).collect::<Vec<_>>(), valid, test, terms)
+}
+
+/// [`certify_many`] for policies of any kind, side by side.
+pub fn certify_several(
+    policies: &[&dyn TargetPolicy],
+    valid: &dyn Source,
+    test: &dyn Source,
+    terms: &Terms,
+) -> Result<Vec<Certificate>> {
     terms.check()?;
-    check_parts(valid, test, &policies.iter().map(|p| p as &dyn TargetPolicy).collect::<Vec<_>>())?;
+    check_parts(valid, test, &policies.iter().map(|p| (*p, GateEvidence::of(*p))).collect::<Vec<_>>())?;
     let schema = test.schema();
-    let judge = |p: &Policy| examine(&*valid.weigh(p)?, &*test.weigh(p)?, terms, schema.direction);
+    // replicates must be common to all
+    let judge = |p: &&dyn TargetPolicy| judge(*p, valid, test, terms, &GateEvidence::of(*p), Replicating::Fixed);
     let certificates = together(policies.iter().map(judge).collect::<Result<_>>()?, terms);
-    Ok(certificates.into_iter().map(|c| c.resting_on(&schema.propensities)).collect())
+    let rounding = super::rounding(test, terms)?;
+    let of = |(c, p): (Certificate, &&dyn TargetPolicy)| {
+        Certificate { subject: Subject::of(*p), ..c }.resting_on(schema).doubting(rounding)
+    };
+    Ok(certificates.into_iter().zip(policies).map(of).collect())
 }
 
 /// The same from rows that have been weighed already: for each policy its valid and its test rows. Outcomes are costs.
@@ -37,7 +55,10 @@ pub fn certify_many_scored(
     terms: &Terms,
 ) -> Result<Vec<Certificate>> {
     terms.check()?;
-    let judge = |(v, t): &(Vec<Scored>, Vec<Scored>)| examine(&Here(engine, v), &Here(engine, t), terms, Outcome::Cost);
+    let judge = |(v, t): &(Vec<Scored>, Vec<Scored>)| {
+        let here = [Here(engine, v), Here(engine, t)];
+        examine(&Rows::plain(&here[0], &here[1]), terms, Outcome::Cost, &GateEvidence::Valid, Replicating::Fixed)
+    };
     Ok(together(policies.iter().map(judge).collect::<Result<_>>()?, terms))
 }
 

@@ -14,44 +14,63 @@
 //! are refused. That nobody else has looked at the test part is the caller's word. For many policies on one
 //! test part use [`certify_many`]; for looking again and again, a [`Monitor`].
 
+mod advice;
 mod bound;
 mod certificate;
+mod coverage;
+mod decide;
 mod diagnose;
+mod evidence;
+mod examine;
 mod gate;
+mod guardrail;
 mod interval;
+mod law;
+mod leaks;
 mod many;
 mod monitor;
+mod overturn;
+mod segments;
+mod spread;
+mod subject;
 mod terms;
+mod watch;
 mod words;
 
 pub use bound::Bound;
 pub use certificate::{Adjusted, Certificate, Verdict};
+pub use coverage::{Coverage, Region};
 pub use diagnose::{Diagnostics, QUANTILES};
+pub use evidence::GateEvidence;
 pub use gate::Gate;
+pub use guardrail::{Guarded, GuardedCertificate, Guardrail, Margin, guard};
 pub use interval::Interval;
-pub use many::{certify_many, certify_many_scored};
+pub use many::{certify_many, certify_many_scored, certify_several};
 pub use monitor::Monitor;
+pub use overturn::{LeftOut, Overturn};
+pub use segments::{Finding, Segment, Segments, segments};
+pub use spread::{LEVELS, Quantile, Spread, spread};
+pub use subject::Subject;
 pub use terms::{Adjust, Method, Mode, Terms};
+pub use watch::{Look, Standing, Watch, WatchTerms};
 
-use crate::data::{Hashed, Hashes, Outcome, Propensities};
+use crate::data::{Outcome, Propensities, Summaries};
+use crate::describe::Rounding;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimate::LossModel;
-use crate::folds::{Here, MeanAction, Moments, Scored, Weighed};
+use crate::folds::{Here, MeanAction, Scored};
 use crate::policy::TargetPolicy;
 use crate::source::Source;
-use diagnose::Part;
-
-/// A difference smaller than this share of the costs' standard error is rounding: the policy is the log's own.
-const ROUNDING: f64 = 1e-9;
-
-/// Hashes by which rows are recognised: parts of at most so many rows are compared row by row.
-const RECOGNISED: usize = 65_536;
+use examine::{Replicating, Rows, examine, judge};
+use leaks::check_parts;
 
 /// Certifies a policy: `valid` says whether the question can be answered, `test` answers it.
 ///
 /// ```
-/// use counterpoint::{Family, Log, Policy, SplitRule, certify::{Terms, Verdict, certify}};
+/// use counterpoint::data::SplitRule;
+/// use counterpoint::policy::Family;
+/// use counterpoint::{Log, Policy, certify::{Terms, Verdict, certify}};
 /// // uniform actions on (0, 3); actions near 1 cost least
 /// let n = 4000;
 /// let a: Vec<f64> = (0..n).map(|i| 3.0 * (i as f64 * 0.5698402910).fract()).collect();
@@ -72,12 +91,34 @@ const RECOGNISED: usize = 65_536;
 /// ```
 ///
 /// The figures speak the direction of the log's outcome: rewards as rewards, a gain being a positive difference.
+///
+/// A policy that was learned on the valid part too brings its own evidence ([`GateEvidence::of`]), and is then gated by that.
 pub fn certify(policy: &dyn TargetPolicy, valid: &dyn Source, test: &dyn Source, terms: &Terms) -> Result<Certificate> {
+    certify_with(policy, valid, test, terms, &GateEvidence::of(policy))
+}
+
+/// Like [`certify`], with the evidence for the gate given by the caller.
+pub fn certify_with(
+    policy: &dyn TargetPolicy,
+    valid: &dyn Source,
+    test: &dyn Source,
+    terms: &Terms,
+    evidence: &GateEvidence,
+) -> Result<Certificate> {
     terms.check()?;
-    check_parts(valid, test, &[policy])?;
-    let direction = test.schema().direction;
-    let judged = examine(&*valid.weigh(policy)?, &*test.weigh(policy)?, terms, direction)?;
-    Ok(judged.certificate.resting_on(&test.schema().propensities))
+    check_parts(valid, test, &[(policy, *evidence)])?;
+    let judged = judge(policy, valid, test, terms, evidence, Replicating::Grows)?;
+    let certificate = Certificate { subject: Subject::of(policy), ..judged.certificate };
+    let certificate = certificate.resting_on(test.schema()).doubting(rounding(test, terms)?);
+    Ok(Certificate { overturn: Some(overturn::overturn(policy, test, &certificate)?), ..certificate })
+}
+
+/// How coarsely logged densities were rounded, where that matters. The paper's rule does not ask.
+fn rounding(test: &dyn Source, terms: &Terms) -> Result<Option<Rounding>> {
+    if terms.mode == Mode::Paper || test.schema().propensities != Propensities::Logged {
+        return Ok(None);
+    }
+    Rounding::of(test, test.get(Summaries)?.rows)
 }
 
 /// Certifies from rows that have been weighed already: the weights may come from any policy whatever. The rows hold costs; the
@@ -90,7 +131,9 @@ pub fn certify_scored(
     direction: Outcome,
 ) -> Result<Certificate> {
     terms.check()?;
-    Ok(examine(&Here(engine, valid), &Here(engine, test), terms, direction)?.certificate)
+    let here = [Here(engine, valid), Here(engine, test)];
+    let rows = Rows::plain(&here[0], &here[1]);
+    Ok(examine(&rows, terms, direction, &GateEvidence::Valid, Replicating::Grows)?.certificate)
 }
 
 /// The value of a policy's mean action by a loss model, in the direction of the log's outcome; the weight of no row is asked.
@@ -103,120 +146,4 @@ pub fn mean_action_value(log: &dyn Source, policy: &dyn TargetPolicy, model: &Lo
     policy.check_against(log.schema())?;
     let cost = log.get(MeanAction { policy: saved, model: model.clone() })?.mean();
     Ok(Some(log.schema().direction.to_user(cost)))
-}
-
-/// A certificate with what joint verdicts need: the observed statistic and its replicates.
-struct Judged {
-    certificate: Certificate,
-    observed: f64,
-    replicates: Vec<f64>,
-}
-
-/// Refuses parts of a single row, parts that share rows, a test part that holds a row twice, and a policy that was
-/// learned from rows of either part.
-fn check_parts(valid: &dyn Source, test: &dyn Source, policies: &[&dyn TargetPolicy]) -> Result<()> {
-    let question = Hashes { keep: RECOGNISED };
-    let (known, asked) = (valid.get(question)?, test.get(question)?);
-    for (name, part) in [("valid", &known), ("test", &asked)] {
-        if part.rows < 2 {
-            return Err(Error::data(format!("the {name} part has one row, which says nothing about its own error"))
-                .hint("a certificate needs at least two rows in valid and in test, and in truth hundreds"));
-        }
-    }
-    let shared = shared(&known, &asked);
-    if shared > 0 {
-        return Err(Error::data(format!("{shared} rows of the test part are also in the valid part, or twice in it"))
-            .hint("certify on rows that nothing was learned, chosen or gated on; Log::split gives such parts"));
-    }
-    for origin in policies.iter().filter_map(|p| p.origin()) {
-        for (name, rows) in [("test", &asked), ("valid", &known)] {
-            let (learned, of) = (origin.among(&rows.smallest), origin.hashes.len());
-            if learned > 0 {
-                return Err(Error::policy(format!(
-                    "it was learned from rows of the {name} part: {learned} of {of} rows that it remembers are among them"
-                ))
-                .hint("divide the log as it was for learning (the same --seed or --split), or certify on new rows"));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Rows that are in both parts, and rows that are twice in the second, as far as their hashes are known.
-fn shared(known: &Hashed, asked: &Hashed) -> usize {
-    let twice = asked.smallest.windows(2).filter(|w| w[0] == w[1]).count();
-    let mut distinct = asked.smallest.clone();
-    distinct.dedup();
-    twice + distinct.iter().filter(|h| known.smallest.binary_search(h).is_ok()).count()
-}
-
-fn examine(valid: &dyn Weighed, test: &dyn Weighed, terms: &Terms, direction: Outcome) -> Result<Judged> {
-    let gate = Part::new(valid, 0, terms)?;
-    let part = Part::new(test, terms.replicates(), terms)?;
-    let refusals = refusals(&gate.diagnostics, terms);
-    // the part that rests on fewer rows says how much a standard error is worth; the other may have missed the rare rows
-    let freedom = gate.diagnostics.freedom().min(part.diagnostics.freedom());
-    let figure = |figure| interval::interval(&part.sums, figure, freedom, terms);
-    let value = figure(Moments::value).0.shifted(part.centre);
-    let logged = interval::interval(&part.sums, Moments::logged, part.logged_freedom, terms).0.shifted(part.centre);
-    let (mut difference, mut p_value) = figure(Moments::difference);
-    let mut reasons = Vec::new();
-    let own = difference.std_error <= ROUNDING * logged.std_error;
-    if own {
-        let estimate = difference.estimate;
-        difference = Interval { lower: estimate.min(0.0), upper: estimate.max(0.0), ..difference };
-        p_value = 1.0;
-        reasons.push(match logged.std_error > 0.0 {
-            true => "on these rows the policy is the log's own: every weight is the same".into(),
-            false => "every outcome of the test part is the same: it cannot tell one policy from another".to_string(),
-        });
-    }
-    let passes = match terms.mode {
-        Mode::Default => difference.upper < 0.0,
-        Mode::Paper => {
-            // the mean cost is the centre of the costs, so it stands at 0 here
-            p_value = figure(Moments::value).1;
-            value.upper < logged.estimate
-        }
-    };
-    let verdict = match (refusals.is_empty(), passes && !own) {
-        (false, _) => Verdict::Invalid,
-        (true, true) => Verdict::Deploy,
-        (true, false) => Verdict::Keep,
-    };
-    let bound = bound::bound(test, &part.totals, &gate.totals, terms)?;
-    let mut certificate = Certificate {
-        verdict,
-        reasons,
-        direction: Outcome::Cost,
-        value,
-        logged,
-        difference,
-        p_value,
-        adjusted: None,
-        freedom,
-        bound: bound.ok(),
-        valid: gate.diagnostics,
-        test: part.diagnostics,
-        terms: terms.clone(),
-        propensities: Propensities::Logged,
-        fingerprint: format!("{:016x}", part.totals.fingerprint),
-    }
-    .to_user(direction);
-    certificate.reasons.extend(refusals);
-    certificate.reasons.push(words::decision(&certificate));
-    certificate.reasons.extend(bound.err().map(String::from));
-    let stretch = interval::stretch(freedom, terms);
-    let observed = if own { f64::INFINITY } else { difference.estimate / (stretch * difference.std_error) };
-    let replicates = interval::studentised(&part.sums, Moments::difference, terms.replicates());
-    Ok(Judged { certificate, observed, replicates })
-}
-
-/// Why the valid part says that the test part cannot tell; empty if it can.
-fn refusals(d: &Diagnostics, terms: &Terms) -> Vec<String> {
-    let gate = match terms.mode {
-        Mode::Default => terms.gate,
-        Mode::Paper => terms.gate.share_alone(),
-    };
-    gate.refusals(d.effective, d.rows, d.mean_weight.estimate)
 }

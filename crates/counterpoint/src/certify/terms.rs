@@ -1,6 +1,7 @@
 //! What a policy has to show before it may be deployed.
 
 use super::gate::Gate;
+use crate::data::Outcome;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -69,8 +70,12 @@ pub struct Terms {
     pub adjust: Adjust,
     /// The smallest and the largest cost that can happen, if known: the finite-sample bound needs them.
     pub cost_range: Option<[f64; 2]>,
+    /// The same on the scale of the user's outcome, whatever its direction; it takes the place of `cost_range`.
+    pub outcome_range: Option<[f64; 2]>,
     /// The seed of the bootstrap.
     pub seed: u64,
+    /// Whether a gain that rests on estimated propensities is a reason to deploy; by default it is only promising.
+    pub trust_estimated: bool,
 }
 
 impl Default for Terms {
@@ -83,7 +88,9 @@ impl Default for Terms {
             mode: Mode::Default,
             adjust: Adjust::MaxT,
             cost_range: None,
+            outcome_range: None,
             seed: 0,
+            trust_estimated: false,
         }
     }
 }
@@ -109,6 +116,12 @@ impl Terms {
         if self.interval == Method::Normal { 0 } else { self.bootstrap }
     }
 
+    /// The same terms with the range of outcomes as one of costs.
+    pub(super) fn in_costs(&self, direction: Outcome) -> Terms {
+        let stated = self.outcome_range.map(|range| direction.costs_between(range));
+        Terms { cost_range: stated.or(self.cost_range), ..self.clone() }
+    }
+
     /// Refuses terms that cannot be met or mean nothing.
     pub fn check(&self) -> Result<()> {
         let field = |name: &str, what: String| Err(Error::recipe(&format!("certify.{name}"), what));
@@ -125,10 +138,12 @@ impl Terms {
             return field("interval", "the paper's rule is the percentile bootstrap".into())
                 .map_err(|e: Error| e.hint("start from Terms::paper()"));
         }
-        if let Some([low, high]) = self.cost_range
-            && !(low.is_finite() && high.is_finite() && low < high)
-        {
-            return field("cost_range", format!("[{low}, {high}] is not a range"));
+        for (name, range) in [("cost_range", self.cost_range), ("outcome_range", self.outcome_range)] {
+            if let Some([low, high]) = range
+                && !(low.is_finite() && high.is_finite() && low < high)
+            {
+                return field(name, format!("[{low}, {high}] is not a range"));
+            }
         }
         Ok(())
     }

@@ -1,9 +1,92 @@
 //! A certificate in words, in the direction of the user's outcome.
 
 use super::certificate::{Certificate, Verdict};
-use super::terms::Mode;
+use super::coverage::Region;
+use super::decide::Remark;
+use super::terms::{Mode, Terms};
 use crate::data::Outcome;
+use crate::policy::GateFigures;
 use std::fmt;
+
+/// Why the gate says that the test part cannot tell; empty if it can.
+pub(super) fn refusals(figures: &GateFigures, terms: &Terms) -> Vec<String> {
+    let gate = match terms.mode {
+        Mode::Default => terms.gate,
+        Mode::Paper => terms.gate.share_alone(),
+    };
+    gate.refusals(figures)
+}
+
+/// All reasons: what was refused, what the figures decide, and what else must be known.
+pub(super) fn reasons(
+    c: &Certificate,
+    refusals: Vec<String>,
+    remarks: &[Remark],
+    no_bound: Option<&'static str>,
+) -> Vec<String> {
+    let same = |r: &&Remark| matches!(r, Remark::OwnPolicy | Remark::SameOutcomes);
+    let mut reasons: Vec<String> = remarks.iter().filter(same).map(|r| remark(c, r)).collect();
+    reasons.extend(refusals);
+    reasons.push(decision(c));
+    reasons.extend(remarks.iter().filter(|r| !same(r)).map(|r| remark(c, r)));
+    let unsupported = c.coverage.iter().flat_map(|k| &k.regions).filter(|r| r.unsupported);
+    reasons.extend(unsupported.take(3).map(region));
+    reasons.extend(no_bound.map(String::from));
+    reasons
+}
+
+fn region(r: &Region) -> String {
+    let m = r.mean_weight;
+    format!(
+        "{}: mean weight {:.2} [{:.2}, {:.2}], {:.1}% of rows: the log does not support the policy there",
+        r.contexts,
+        m.estimate,
+        m.lower.max(0.0),
+        m.upper,
+        100.0 * r.share
+    )
+}
+
+fn remark(c: &Certificate, remark: &Remark) -> String {
+    match remark {
+        Remark::OwnPolicy => "on these rows the policy is the log's own: every weight is the same".into(),
+        Remark::SameOutcomes => {
+            "every outcome of the test part is the same: it cannot tell one policy from another".into()
+        }
+        Remark::NullError => format!(
+            "but without any gain the difference would have a standard error of {}, and may be chance: too few rows with \
+             another outcome carry weight",
+            digits(c.null_error)
+        ),
+        Remark::Thin { informative, tail_index } => {
+            let tail = tail_index.map_or(String::new(), |t| format!(", tail index of the weights {t:.1}"));
+            format!(
+                "but its error rests on too little ({informative:.0} rows{tail}): the gain must then exceed 1.25 half widths of \
+                 its interval, or be guaranteed; more rows, a policy closer to the log, or a stated range of outcomes would help"
+            )
+        }
+        Remark::ThinButEnough => {
+            "its error rests on few rows, but the gain is far larger than that, or is guaranteed".into()
+        }
+        Remark::Widened { missing, assumed } => format!(
+            "{:.1}% of the policy's mass lies where the log has no rows; the intervals hold whatever outcome {} may happen there",
+            100.0 * missing,
+            if *assumed { "that was seen" } else { "of the stated range" }
+        ),
+        Remark::Unseen { missing, away } => {
+            let (share, contexts) = if *away > 0.0 {
+                (*away, ": in some contexts it does what the log never did in like ones")
+            } else {
+                (*missing, "")
+            };
+            format!(
+                "nothing is known of what happens to {:.1}% of the policy's mass{contexts}, and no range of outcomes was stated: \
+                 state one, or learn a policy that stays where the log has been",
+                100.0 * share
+            )
+        }
+    }
+}
 
 /// What the figures decide, in one sentence.
 pub(super) fn decision(c: &Certificate) -> String {
@@ -21,10 +104,10 @@ pub(super) fn decision(c: &Certificate) -> String {
             let (lower, logged) = (digits(c.value.lower), digits(c.logged.estimate));
             format!("the lower end {lower} of the policy's reward per row is {than} the log's {logged}")
         }
-        (Verdict::Deploy, _, Outcome::Cost) => {
+        (Verdict::Deploy | Verdict::Promising, _, Outcome::Cost) => {
             format!("the policy costs {} to {} less per row ({level})", digits(-d.upper), digits(-d.lower))
         }
-        (Verdict::Deploy, _, Outcome::Reward) => {
+        (Verdict::Deploy | Verdict::Promising, _, Outcome::Reward) => {
             format!("the policy earns {} to {} more per row ({level})", digits(d.lower), digits(d.upper))
         }
         (Verdict::Keep, _, Outcome::Cost) => format!(
@@ -53,6 +136,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Verdict::Deploy => "DEPLOY",
+            Verdict::Promising => "PROMISING",
             Verdict::Keep => "KEEP",
             Verdict::Invalid => "INVALID",
         })
@@ -74,7 +158,7 @@ impl fmt::Display for Certificate {
             let ends = format!("[{}, {}]", digits(i.lower), digits(i.upper));
             writeln!(f, "{name:<11}{what} per row {:>12}  {level}% CI {ends}", digits(i.estimate))?;
         }
-        write!(
+        writeln!(
             f,
             "effective rows: {:.1} of {} on the valid part, {:.1} of {} on the test part; p-value {}",
             self.valid.effective,
@@ -82,7 +166,8 @@ impl fmt::Display for Certificate {
             self.test.effective,
             self.test.rows,
             digits(self.p_value)
-        )
+        )?;
+        write!(f, "{}", self.subject)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Building a log from columns in memory.
 
 use super::check::{Chunk, Context, Values};
-use super::input::{Input, list};
+use super::input::{Input, Missing, list};
 use super::log::{Log, Outcome};
 use super::propensities::BareLog;
 use super::rows::{Layout, Rows};
 use super::split::Part;
 use super::target::TargetColumns;
+use super::weighting::Weighting;
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
@@ -22,9 +23,12 @@ pub struct LogBuilder<'a> {
     outcome: Option<(String, Numbers<'a>, Outcome)>,
     propensity: Option<(String, Numbers<'a>)>,
     weight: Option<(String, Numbers<'a>)>,
+    weighting: Weighting,
     target: Option<(TargetColumns, Vec<Numbers<'a>>)>,
+    cluster: Option<(String, Vec<String>)>,
     parts: Option<Vec<Part>>,
     drop_invalid: bool,
+    missing: Missing,
 }
 
 /// A column of the caller's, or one that was handed over.
@@ -50,8 +54,10 @@ pub enum Role<'a> {
     Cost(&'a str),
     /// The logging density of the action.
     Propensity(&'a str),
-    /// Row weights.
+    /// Sampling weights of the rows, in any unit; see [`Weighting`].
     Weight(&'a str),
+    /// How many equal rows each row stands for.
+    Count(&'a str),
     /// The density of a policy to be evaluated at the logged action.
     TargetDensity(&'a str),
     /// The action of a policy to be evaluated; one for each component.
@@ -95,7 +101,8 @@ impl<'a> LogBuilder<'a> {
             Role::Reward(name) => self.outcome = Some((name.into(), values, Outcome::Reward)),
             Role::Cost(name) => self.outcome = Some((name.into(), values, Outcome::Cost)),
             Role::Propensity(name) => self.propensity = Some((name.into(), values)),
-            Role::Weight(name) => self.weight = Some((name.into(), values)),
+            Role::Weight(name) => (self.weight, self.weighting) = (Some((name.into(), values)), Weighting::Sampling),
+            Role::Count(name) => (self.weight, self.weighting) = (Some((name.into(), values)), Weighting::Counts),
             Role::TargetDensity(name) => self.target = Some((TargetColumns::Density(name.into()), vec![values])),
             Role::TargetAction(name) => match &mut self.target {
                 Some((TargetColumns::Actions(names), columns)) => {
@@ -166,10 +173,17 @@ impl<'a> LogBuilder<'a> {
         self.column(Role::Propensity(name), values.into())
     }
 
-    /// Sets row weights: a row of weight 2 counts as two equal rows.
+    /// Sets sampling weights, in any unit: rows that were kept with probability 1/10 have 10 times the weight of those that were all
+    /// kept. Errors are those of the rows there are; see [`Weighting`].
     #[must_use]
     pub fn weight(self, name: &str, values: Vec<f64>) -> Self {
         self.column(Role::Weight(name), values.into())
+    }
+
+    /// Sets frequencies: a row of count 2 is two equal rows. Takes the place of [`weight`](Self::weight).
+    #[must_use]
+    pub fn count(self, name: &str, values: Vec<f64>) -> Self {
+        self.column(Role::Count(name), values.into())
     }
 
     /// Sets the density with which a policy to be evaluated would take the logged action, at least 0; see
@@ -186,10 +200,52 @@ impl<'a> LogBuilder<'a> {
         self.column(Role::TargetAction(name), values.into())
     }
 
+    /// Says which rows belong together (those of one user, one branch): they are never divided between parts or folds, and a certificate
+    /// takes clusters, not rows, for independent draws.
+    ///
+    /// ```
+    /// use counterpoint::{Log, data::SplitRule};
+    /// let n = 60;
+    /// let users = (0..n).map(|i| format!("user {}", i / 3)).collect();
+    /// let log = Log::builder().action("a", (0..n).map(f64::from).collect()).cost("y", vec![1.0; n as usize])
+    ///     .propensity("p", vec![0.5; n as usize]).cluster("user", users).build()?;
+    /// let parts = log.split(SplitRule::default())?;
+    /// assert!([&parts.train, &parts.valid, &parts.test].iter().all(|p| p.rows() % 3 == 0));
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cluster(mut self, name: &str, keys: Vec<String>) -> Self {
+        self.cluster = Some((name.into(), keys));
+        self
+    }
+
     /// Says which part each row belongs to; see [`SplitRule::Column`](super::SplitRule::Column).
     #[must_use]
     pub fn parts(mut self, parts: Vec<Part>) -> Self {
         self.parts = Some(parts);
+        self
+    }
+
+    /// Says what becomes of contexts that are missing: NaN among numbers, an empty word among categories.
+    ///
+    /// ```
+    /// use counterpoint::Log;
+    /// use counterpoint::data::{Input, Missing};
+    /// let log = Log::builder()
+    ///     .context("age", vec![30.0, f64::NAN, 50.0])
+    ///     .missing(Missing::Indicator)
+    ///     .action("dose", vec![1.0, 1.5, 0.7])
+    ///     .reward("effect", vec![0.0, 2.0, 0.0])
+    ///     .propensity("density", vec![0.4, 0.3, 0.5])
+    ///     .build()?;
+    /// assert_eq!(log.schema().contexts, ["age", "age=(missing)"]);
+    /// assert_eq!(log.schema().inputs, [Input::Filled { name: "age".into(), value: 40.0 }]);
+    /// assert_eq!(log.blocks()[0].x[1], [0.0, 1.0, 0.0]);
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    #[must_use]
+    pub fn missing(mut self, missing: Missing) -> Self {
+        self.missing = missing;
         self
     }
 
@@ -235,7 +291,9 @@ impl<'a> LogBuilder<'a> {
             direction,
             propensity: propensity.clone(),
             weight: self.weight.as_ref().map(|(n, _)| n.clone()),
+            weighting: self.weighting,
             target: self.target.as_ref().map(|(t, _)| t.clone()),
+            cluster: self.cluster.as_ref().map(|(n, _)| n.clone()),
             split: self.parts.is_some().then(|| "split".into()),
         };
         let mut to = Rows::new(layout, self.drop_invalid, None)?;
@@ -244,7 +302,8 @@ impl<'a> LogBuilder<'a> {
         let lengths = self.contexts.iter().map(|(n, v)| (n.as_str(), v.len())).chain(numbers);
         let lengths = lengths.chain(propensity.iter().zip(&p).map(|(n, p)| (n.as_str(), p.len())));
         let target = self.target.iter().flat_map(|(t, v)| t.names().iter().zip(v).map(|(n, v)| (n.as_str(), v.len())));
-        for (name, len) in lengths.chain(target).chain(self.parts.iter().map(|p| ("split", p.len()))) {
+        let cluster = self.cluster.iter().map(|(n, k)| (n.as_str(), k.len()));
+        for (name, len) in lengths.chain(target).chain(cluster).chain(self.parts.iter().map(|p| ("split", p.len()))) {
             if len != rows {
                 return Err(Error::data(format!("it has {len} rows, column {outcome:?} has {rows}"))
                     .at(format!("column {name:?}")));
@@ -265,6 +324,11 @@ impl<'a> LogBuilder<'a> {
                 self.actions.iter().map(|(_, v)| v).chain([&y]).chain(&p).chain(self.weight.as_ref().map(|(_, v)| v));
             let target = self.target.iter().flat_map(|(_, v)| v);
             columns.extend(rest.chain(target).map(|v| Values::Numbers(&v[part.clone()])));
+            let named = |k: &'_ Vec<String>| -> Vec<Option<String>> {
+                k[part.clone()].iter().map(|w| Some(w.clone()).filter(|w| !w.is_empty())).collect()
+            };
+            let keys = self.cluster.as_ref().map(|(_, k)| named(k));
+            columns.extend(keys.iter().map(|k| Values::Words(k.iter().map(Option::as_deref).collect())));
             columns.extend(self.parts.as_ref().map(|p| Values::Parts(&p[part.clone()])));
             to.add(&Chunk { rows: part.len(), columns, file: None, before: from, why: &|_, _| None })?;
         }
@@ -278,7 +342,7 @@ impl<'a> LogBuilder<'a> {
                 Cells::Numbers(_) => Context::number(name),
                 Cells::Words(_) => Context::category(name),
             };
-            return Ok(self.contexts.iter().map(context).collect());
+            return Ok(self.contexts.iter().map(|c| context(c).with(self.missing)).collect());
         };
         let mut ordered = Vec::new();
         for input in inputs {
@@ -288,10 +352,10 @@ impl<'a> LogBuilder<'a> {
                     .hint(format!("the contexts are: {}", list(&known)))
             })?;
             let (name, cells) = self.contexts.swap_remove(at);
-            if matches!(cells, Cells::Numbers(_)) != matches!(input, Input::Number { .. }) {
-                let what = match input {
-                    Input::Number { .. } => "it holds words, the policy learned from numbers",
-                    Input::Category { .. } => "it holds numbers, the policy learned from words",
+            if matches!(cells, Cells::Words(_)) != input.is_category() {
+                let what = match input.is_category() {
+                    false => "it holds words, the policy learned from numbers",
+                    true => "it holds numbers, the policy learned from words",
                 };
                 return Err(Error::data(what).at(format!("column {name:?}")));
             }

@@ -3,10 +3,10 @@
 //! Rows arrive in chunks of columns, and a column is checked as a whole. The first bad row is an error that names file,
 //! row and column; where rows may be dropped, each is counted under every column that speaks against it.
 
-use super::input::{Input, MAX_LEVELS, list};
+use super::input::{Input, MAX_LEVELS, MISSING, Missing, check_word, list};
 use super::log::Dropped;
 use super::split::Part;
-use crate::error::{Error, Result};
+use crate::error::{Error, Hint, Remedy, Result};
 use std::collections::HashMap;
 
 /// A context column: numbers, or words with the levels known so far.
@@ -14,28 +14,59 @@ use std::collections::HashMap;
 pub(super) struct Context {
     pub(super) name: String,
     pub(super) levels: Option<Levels>,
+    pub(super) gaps: Gaps,
+}
+
+/// Whether values of a context may be missing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Gaps {
+    /// No, for none was asked for.
+    Refused,
+    /// No, for the policy has never seen one.
+    Unlearned,
+    /// Yes, and at the end it is seen what to do about them.
+    Kept,
+    /// Yes, and it is known what stands in them.
+    Filled(f64),
 }
 
 impl Context {
     pub(super) fn number(name: &str) -> Self {
-        Context { name: name.into(), levels: None }
+        Context { name: name.into(), levels: None, gaps: Gaps::Refused }
     }
 
     pub(super) fn category(name: &str) -> Self {
-        Context { name: name.into(), levels: Some(Levels::default()) }
+        Context { name: name.into(), levels: Some(Levels::default()), gaps: Gaps::Refused }
+    }
+
+    /// The same with gaps, where they may be.
+    pub(super) fn with(self, missing: Missing) -> Self {
+        let gaps = if missing == Missing::Indicator { Gaps::Kept } else { Gaps::Refused };
+        Context { gaps, ..self }
+    }
+
+    /// The word that stands for a missing one, where one may be missing.
+    fn missing(&self) -> Option<&'static str> {
+        matches!(self.gaps, Gaps::Kept | Gaps::Filled(_)).then_some(MISSING)
     }
 
     /// A column whose levels are given and may not grow.
     pub(super) fn of(input: &Input) -> Self {
         match input {
-            Input::Number { name } => Context::number(name),
+            Input::Number { name } => Context { gaps: Gaps::Unlearned, ..Context::number(name) },
+            Input::Filled { name, value } => Context { gaps: Gaps::Filled(*value), ..Context::number(name) },
             Input::Category { name, levels } => {
                 let codes = levels.iter().enumerate().map(|(i, l)| (l.clone(), i)).collect();
-                Context { name: name.clone(), levels: Some(Levels { codes, words: levels.clone(), closed: true }) }
+                let gaps = if levels.iter().any(|l| l == MISSING) { Gaps::Kept } else { Gaps::Unlearned };
+                let levels = Some(Levels { codes, words: levels.clone(), closed: true });
+                Context { name: name.clone(), levels, gaps }
             }
         }
     }
 }
+
+/// A longer word is a text, not a category.
+const LONGEST_WORD: usize = 1024;
 
 /// Words and their numbers.
 #[derive(Clone, Debug, Default)]
@@ -57,10 +88,11 @@ impl Levels {
             None => Reason::new("the category is missing"),
             Some(w) => Reason {
                 what: format!("{w:?} is not a category the policy knows"),
-                hint: Some(format!(
-                    "it knows {}; correct the word, learn again with such rows, or skip them with --drop-invalid",
-                    list(&self.words)
-                )),
+                hint: Some(
+                    Hint::from(format!("it knows {}; correct the word, ", list(&self.words)))
+                        + "learn again with such rows, or skip them with "
+                        + Remedy::DropInvalid,
+                ),
             },
         }
     }
@@ -70,9 +102,16 @@ impl Levels {
         if let Some(&code) = self.codes.get(word) {
             return Ok(code as f64);
         }
+        if word.len() > LONGEST_WORD {
+            return Err(Error::data(format!("a category of {} bytes (at most {LONGEST_WORD})", word.len()))
+                .hint("leave the column out of the contexts, or write short words in it"));
+        }
+        check_word(word)?;
         if self.words.len() == MAX_LEVELS {
-            return Err(Error::data(format!("it has more than {MAX_LEVELS} categories"))
-                .hint("group the rare ones or leave the column out; a number read as words needs no --categorical"));
+            return Err(Error::data(format!("it has more than {MAX_LEVELS} categories")).hint(
+                Hint::from("group the rare ones or leave the column out; a number read as words needs no ")
+                    + Remedy::Categorical,
+            ));
         }
         self.codes.insert(word.into(), self.words.len());
         self.words.push(word.into());
@@ -83,7 +122,7 @@ impl Levels {
 /// Why a value is refused.
 pub(super) struct Reason {
     pub(super) what: String,
-    pub(super) hint: Option<String>,
+    pub(super) hint: Option<Hint>,
 }
 
 impl Reason {
@@ -128,17 +167,22 @@ pub(super) enum Range {
     Any,
     Positive,
     NotNegative,
+    /// How many equal rows a row stands for.
+    Count,
     /// At least 0: a policy may never take an action that was logged.
     Density,
+    /// A name of any kind: only a missing one is wrong.
+    Key,
 }
 
 impl Range {
     fn holds(self, v: f64) -> bool {
         v.is_finite()
             && match self {
-                Range::Any => true,
+                Range::Any | Range::Key => true,
                 Range::Positive => v > 0.0,
                 Range::NotNegative | Range::Density => v >= 0.0,
+                Range::Count => v >= 0.0 && v.fract() == 0.0,
             }
     }
 
@@ -146,6 +190,9 @@ impl Range {
         Reason::new(match self {
             _ if !v.is_finite() => format!("{v} is not a number to compute with (must be finite)"),
             Range::Density => format!("{v} is not a density (must be >= 0)"),
+            Range::Count => format!(
+                "{v} is not a count (must be a whole number >= 0; weights of another kind are sampling weights)"
+            ),
             Range::NotNegative => format!("{v} is not a row weight (must be >= 0)"),
             _ => format!("{v} is not a density (must be > 0)"),
         })
@@ -177,9 +224,20 @@ impl Checker {
         for (c, values) in chunk.columns.iter().enumerate() {
             let levels = self.contexts.get(c).and_then(|x| x.levels.as_ref());
             let range = self.range(c);
+            let context = self.contexts.get(c);
+            let gaps = context.and_then(Context::missing).is_some();
             let wrong: Vec<usize> = match (values, levels) {
+                (Values::Numbers(v), _) if gaps => {
+                    let mut wrong = positions(v, |v| !range.holds(*v));
+                    wrong.retain(|&i| !(v[i].is_nan() && is_gap(chunk, c, i)));
+                    wrong
+                }
                 (Values::Numbers(v), _) => positions(v, |v| !range.holds(*v)),
-                (Values::Words(w), Some(l)) => positions(w, |w| w.is_none_or(|w| l.closed && !l.codes.contains_key(w))),
+                (Values::Words(w), Some(l)) => {
+                    let missing = context.and_then(Context::missing);
+                    positions(w, |w| w.or(missing).is_none_or(|w| l.closed && !l.codes.contains_key(w)))
+                }
+                (Values::Words(w), None) if range == Range::Key => positions(w, Option::is_none),
                 (Values::Words(w), None) => positions(w, |w| w.is_none_or(|w| w.parse::<Part>().is_err())),
                 (Values::Parts(_), _) => Vec::new(),
             };
@@ -206,12 +264,12 @@ impl Checker {
         rows: std::ops::Range<usize>,
         to: &mut Vec<f64>,
     ) -> Result<()> {
-        let (Values::Words(words), Context { name, levels: Some(levels) }) = (&chunk.columns[c], &mut self.contexts[c])
-        else {
-            return Ok(());
-        };
+        let Values::Words(words) = &chunk.columns[c] else { return Ok(()) };
+        let context = &mut self.contexts[c];
+        let missing = context.missing();
+        let Context { name, levels: Some(levels), .. } = context else { return Ok(()) };
         for i in rows {
-            if let Some(word) = words[i] {
+            if let Some(word) = words[i].or(missing) {
                 to.push(levels.code(word).map_err(|e| e.at(chunk.place(i, name)))?);
             }
         }
@@ -246,9 +304,35 @@ impl Checker {
             }),
             (Values::Parts(_), _) => Reason::new("it is not a part of a log"),
         };
-        let drop = "--drop-invalid (LogBuilder::drop_invalid) skips and counts such rows";
-        Error::data(reason.what).at(chunk.place(row, self.name(c))).hint(reason.hint.unwrap_or(drop.into()))
+        let drop = || Hint::from(Remedy::DropInvalid) + " skips and counts such rows";
+        let gap = match &chunk.columns[c] {
+            Values::Numbers(v) => v[row].is_nan() && is_gap(chunk, c, row),
+            Values::Words(w) => w[row].is_none(),
+            Values::Parts(_) => false,
+        };
+        let hint = || match self.contexts.get(c).map(|x| x.gaps).filter(|_| gap) {
+            Some(Gaps::Refused) => {
+                Hint::from(Remedy::Missing)
+                    + " keeps such rows and marks them; "
+                    + Remedy::DropInvalid
+                    + " skips and counts such rows"
+            }
+            Some(Gaps::Unlearned) => {
+                Hint::from("the policy has not learned from missing values here (learn with ")
+                    + Remedy::Missing
+                    + "); "
+                    + Remedy::DropInvalid
+                    + " skips and counts such rows"
+            }
+            _ => drop(),
+        };
+        Error::data(reason.what).at(chunk.place(row, self.name(c))).hint(reason.hint.unwrap_or_else(hint))
     }
+}
+
+/// Whether nothing stood where a number is NaN, rather than something that is no number.
+fn is_gap(chunk: &Chunk, c: usize, row: usize) -> bool {
+    (chunk.why)(c, row).is_none_or(|reason| reason.hint.is_none())
 }
 
 fn positions<T>(values: &[T], wrong: impl Fn(&T) -> bool) -> Vec<usize> {

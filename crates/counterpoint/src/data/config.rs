@@ -7,7 +7,10 @@
 //! reward = "sales"               # or cost = ..
 //! propensity = "density"          # or "fit": none was logged, estimate it
 //! categorical = ["city"]         # only where words are written as numbers
-//! weight = "count"               # optional, as are split and path
+//! missing = "indicator"          # keep rows with missing contexts and mark them; "refuse" is the default
+//! weight = "kept"                # optional: sampling weights; or count = "times": so many equal rows
+//! cluster = "user"               # optional: rows that belong together
+//! time = "day"                   # optional: learn on the earlier rows, test on the later; or split = .., a column of parts
 //! target_density = "mine"        # optional, of a policy to be evaluated; or target_action = "my_bid"
 //! ```
 //!
@@ -15,32 +18,34 @@
 //! would otherwise be a column that is silently not there.
 
 use super::files::read_text;
-use super::log::Outcome;
+use super::input::Missing;
+use super::log::{Outcome, Schema};
 use super::propensities::PropensityRole;
 use super::read::{Roles, find::fixed_part};
 use super::target::TargetColumns;
+use super::weighting::Weighting;
 use crate::error::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
 /// The name looked for beside a log.
 pub const LOG_CONFIG: &str = "log.toml";
 
 /// What a `log.toml` says; every key may be absent.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogConfig {
     /// Where the log is, relative to the file: a path, a pattern or a list of them.
-    #[serde(default, deserialize_with = "one_or_many")]
+    #[serde(default, deserialize_with = "one_or_many", serialize_with = "one_alone")]
     pub path: Option<Vec<String>>,
     /// Context columns.
-    #[serde(default, deserialize_with = "one_or_many")]
+    #[serde(default, deserialize_with = "one_or_many", serialize_with = "one_alone")]
     pub context: Option<Vec<String>>,
     /// Columns that a pattern among the contexts must not take.
-    #[serde(default, deserialize_with = "one_or_many")]
+    #[serde(default, deserialize_with = "one_or_many", serialize_with = "one_alone")]
     pub exclude: Option<Vec<String>>,
     /// Action columns.
-    #[serde(default, deserialize_with = "one_or_many")]
+    #[serde(default, deserialize_with = "one_or_many", serialize_with = "one_alone")]
     pub action: Option<Vec<String>>,
     /// The outcome, larger is better.
     pub reward: Option<String>,
@@ -48,18 +53,26 @@ pub struct LogConfig {
     pub cost: Option<String>,
     /// The logging density; `fit` asks for an estimate, `column:fit` is a column of that name.
     pub propensity: Option<String>,
-    /// Row weights.
+    /// Sampling weights of the rows, in any unit.
     pub weight: Option<String>,
+    /// How many equal rows each row stands for.
+    pub count: Option<String>,
+    /// What rows that belong together share: a user, a branch.
+    pub cluster: Option<String>,
     /// The density with which a policy to be evaluated would take the logged action.
     pub target_density: Option<String>,
     /// The action a policy to be evaluated would take, one column for each action column.
-    #[serde(default, deserialize_with = "one_or_many")]
+    #[serde(default, deserialize_with = "one_or_many", serialize_with = "one_alone")]
     pub target_action: Option<Vec<String>>,
     /// train / valid / test.
     pub split: Option<String>,
+    /// When a row happened: the log is then divided by time.
+    pub time: Option<String>,
     /// Contexts to read as categories.
-    #[serde(default, deserialize_with = "one_or_many")]
+    #[serde(default, deserialize_with = "one_or_many", serialize_with = "one_alone")]
     pub categorical: Option<Vec<String>>,
+    /// What becomes of a context that is missing.
+    pub missing: Option<Missing>,
 }
 
 fn one_or_many<'de, D: serde::Deserializer<'de>>(d: D) -> std::result::Result<Option<Vec<String>>, D::Error> {
@@ -75,6 +88,13 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(d: D) -> std::result::Result<Op
     }))
 }
 
+fn one_alone<S: Serializer>(names: &Option<Vec<String>>, s: S) -> std::result::Result<S::Ok, S::Error> {
+    match names.as_deref() {
+        Some([one]) => one.serialize(s),
+        names => names.serialize(s),
+    }
+}
+
 /// The columns there are, as a hint.
 fn listed(columns: &[String]) -> String {
     let names: Vec<String> = columns.iter().map(|c| format!("{c:?}")).collect();
@@ -82,22 +102,66 @@ fn listed(columns: &[String]) -> String {
 }
 
 impl LogConfig {
+    /// The roles of a log's columns, to be written beside it; `split` is the column of parts, if there is one.
+    ///
+    /// ```
+    /// use counterpoint::{Log, data::LogConfig};
+    /// let log = Log::builder().context("x", vec![0.0]).action("bid", vec![1.0]).reward("sales", vec![2.0])
+    ///     .propensity("density", vec![0.5]).build()?;
+    /// let toml = LogConfig::of(log.schema(), None).to_toml();
+    /// assert_eq!(toml, "context = \"x\"\naction = \"bid\"\nreward = \"sales\"\npropensity = \"density\"\n");
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    pub fn of(schema: &Schema, split: Option<&str>) -> Self {
+        let outcome = |direction: Outcome| (schema.direction == direction).then(|| schema.outcome.clone());
+        LogConfig {
+            context: Some(schema.inputs.iter().map(|i| i.name().to_string()).collect()),
+            action: Some(schema.actions.clone()),
+            reward: outcome(Outcome::Reward),
+            cost: outcome(Outcome::Cost),
+            propensity: Some(schema.propensity.clone()),
+            weight: schema.weight.clone().filter(|_| schema.weighting == Weighting::Sampling),
+            count: schema.weight.clone().filter(|_| schema.weighting == Weighting::Counts),
+            split: split.map(String::from),
+            ..LogConfig::default()
+        }
+    }
+
+    /// The text of a `log.toml`.
+    pub fn to_toml(&self) -> String {
+        // a table of strings and lists of them: it cannot fail to serialise
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads the text of a `log.toml`.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        let config: LogConfig = toml::from_str(text).map_err(|e| {
+            Error::data(e.to_string().trim_end().to_string()).hint(
+                "the keys are path, context, exclude, action, reward or cost, propensity, weight or count, cluster, split or time, categorical, missing, target_density and target_action",
+            )
+        })?;
+        let one = "take one of the two out";
+        if config.reward.is_some() && config.cost.is_some() {
+            return Err(Error::data("it gives both reward and cost; a log has one outcome").hint(one));
+        }
+        if config.weight.is_some() && config.count.is_some() {
+            return Err(Error::data("it gives both weight and count; a row has one weight").hint(one));
+        }
+        if config.split.is_some() && config.time.is_some() {
+            return Err(Error::data("it gives both split and time; a log is divided in one way").hint(one));
+        }
+        if config.target_density.is_some() && config.target_action.is_some() {
+            return Err(
+                Error::data("it gives both target_density and target_action; one policy is evaluated").hint(one)
+            );
+        }
+        Ok(config)
+    }
+
     /// Reads a `log.toml`; the paths in it are taken from where it stands.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let place = |e: Error| e.at(path.display().to_string());
-        let mut config: LogConfig =
-            toml::from_str(&read_text(path)?).map_err(|e| {
-                place(Error::data(e.to_string().trim_end().to_string()).hint(
-                    "the keys are path, context, exclude, action, reward or cost, propensity, weight, split, categorical, target_density and target_action",
-                ))
-            })?;
-        if config.reward.is_some() && config.cost.is_some() {
-            return Err(place(Error::data("it gives both reward and cost; a log has one outcome")));
-        }
-        if config.target_density.is_some() && config.target_action.is_some() {
-            return Err(place(Error::data("it gives both target_density and target_action; one policy is evaluated")));
-        }
+        let mut config = Self::from_toml(&read_text(path)?).map_err(|e| e.at(path.display().to_string()))?;
         let base = path.parent().unwrap_or(Path::new(""));
         for p in config.path.iter_mut().flatten() {
             *p = base.join(&*p).to_string_lossy().into_owned();
@@ -117,6 +181,12 @@ impl LogConfig {
         if self.reward.is_none() && self.cost.is_none() {
             (self.reward, self.cost) = (other.reward, other.cost);
         }
+        if self.weight.is_none() && self.count.is_none() {
+            (self.weight, self.count) = (other.weight, other.count);
+        }
+        if self.split.is_none() && self.time.is_none() {
+            (self.split, self.time) = (other.split, other.time);
+        }
         if self.target_density.is_none() && self.target_action.is_none() {
             (self.target_density, self.target_action) = (other.target_density, other.target_action);
         }
@@ -126,11 +196,11 @@ impl LogConfig {
             exclude: self.exclude.or(other.exclude),
             action: self.action.or(other.action),
             propensity: self.propensity.or(other.propensity),
-            weight: self.weight.or(other.weight),
+            cluster: self.cluster.or(other.cluster),
             target_density: self.target_density,
             target_action: self.target_action,
-            split: self.split.or(other.split),
             categorical: self.categorical.or(other.categorical),
+            missing: self.missing.or(other.missing),
             ..self
         }
     }
@@ -156,7 +226,16 @@ impl LogConfig {
         if let Some(stray) = excluded.iter().find(|e| !columns.contains(e)) {
             return Err(Error::data(format!("there is no column {stray:?} to exclude")).hint(listed(columns)));
         }
-        let roles = [&self.reward, &self.cost, &self.propensity, &self.weight, &self.split];
+        let roles = [
+            &self.reward,
+            &self.cost,
+            &self.propensity,
+            &self.weight,
+            &self.count,
+            &self.cluster,
+            &self.split,
+            &self.time,
+        ];
         let taken: Vec<&String> =
             roles.into_iter().flatten().chain(self.action.iter().flatten()).chain(&excluded).collect();
         let mut contexts: Vec<String> = Vec::new();
@@ -207,6 +286,8 @@ impl LogConfig {
             outcome: reward.or_else(|| self.cost.clone().map(|c| (c, Outcome::Cost))),
             propensity: PropensityRole::written(self.propensity.as_deref().unwrap_or_default()),
             weight: self.weight.clone(),
+            count: self.count.clone(),
+            cluster: self.cluster.clone(),
             target: self.target(),
             split: self.split.clone(),
         }

@@ -3,24 +3,32 @@
 //! Everything the project writes goes through [`replace`]: a temporary file beside the target, then a rename. Several
 //! files that belong together go through [`write_together`], so that a full disk leaves all of them or none. What is no
 //! regular file (a pipe, /dev/null) cannot be replaced and is written in place.
+//!
+//! Temporary files have names that nobody can guess and are never opened through a link. A new file has the mode that the
+//! user's umask gives; a file that is replaced keeps its own. What a killed process has left is taken away by the next one
+//! that writes in the same directory: a living writer holds a lock on its temporary file.
 
 use crate::error::{Error, Result};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::NamedTempFile;
+
+/// How the names of temporary files begin and end; between the two stand the process and something random.
+const NAME: (&str, &str) = (".counterpoint-", ".tmp");
+
+/// A temporary file younger than this may belong to a process that has not locked it yet.
+const YOUNG: Duration = Duration::from_secs(5);
 
 /// Writes to a temporary file beside `path` and renames it: a reader never sees half a file.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace(path, |temporary| fill(temporary, bytes).map_err(|e| Error::io(path, e)))
+    replace(path, |file| file.write_all(bytes).map_err(|e| Error::io(path, e)))
 }
 
 /// Lets `write` fill a temporary file beside `path`, then renames it; on failure nothing is left behind.
-pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let Some((target, temporary)) = places(path)? else { return write(path) };
-    let done = write(&temporary).and_then(|()| std::fs::rename(&temporary, &target).map_err(|e| Error::io(path, e)));
-    if done.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    done
+pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    stage(path, write)?.map_or(Ok(()), Staged::publish)
 }
 
 /// Writes several texts; if one of them cannot be written, none is there.
@@ -34,25 +42,11 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
 /// # std::fs::remove_dir_all(&dir).unwrap();
 /// ```
 pub fn write_together(files: &[(PathBuf, String)]) -> Result<()> {
-    let mut staged: Vec<(&Path, PathBuf, PathBuf)> = Vec::new();
-    let mut done = Ok(());
-    for (path, text) in files {
-        done = places(path).and_then(|p| {
-            let to = p.as_ref().map_or(path, |(_, temporary)| temporary).clone();
-            staged.extend(p.map(|(target, temporary)| (path.as_path(), target, temporary)));
-            fill(&to, text.as_bytes()).map_err(|e| Error::io(path, e))
-        });
-        if done.is_err() {
-            break;
-        }
-    }
-    for (path, target, temporary) in &staged {
-        done = done.and_then(|()| std::fs::rename(temporary, target).map_err(|e| Error::io(path, e)));
-    }
-    if done.is_err() {
-        staged.iter().for_each(|(_, _, temporary)| drop(std::fs::remove_file(temporary)));
-    }
-    done
+    let fill = |(path, text): &(PathBuf, String)| {
+        stage(path, |file| file.write_all(text.as_bytes()).map_err(|e| Error::io(path, e)))
+    };
+    let staged = files.iter().map(fill).collect::<Result<Vec<_>>>()?;
+    staged.into_iter().flatten().try_for_each(Staged::publish)
 }
 
 /// Refuses a path that could not be written, or that is one of the files that are read, before any work is done.
@@ -79,38 +73,114 @@ pub fn check_output(path: impl AsRef<Path>, inputs: &[PathBuf]) -> Result<()> {
             false => bad(format!("there is no directory {shown}"), format!("make it first: mkdir -p {shown}")),
         };
     }
-    let whole = |p: &Path| p.canonicalize().ok();
-    if let Some(input) = inputs.iter().find(|i| *i == path || whole(path).is_some_and(|p| whole(i) == Some(p))) {
+    if let Some(input) = inputs.iter().find(|i| *i == path || same_file(i, path)) {
         let what = format!("{} is read by this command and would be overwritten", input.display());
         return bad(what, "give the output another name".into());
     }
-    let Some((_, temporary)) = places(path)? else { return Ok(()) };
-    fill(&temporary, b"").map_err(|e| Error::io(path, e))?;
-    std::fs::remove_file(&temporary).map_err(|e| Error::io(path, e))
+    if is_special(path) {
+        return Ok(()); // whoever reads a pipe would see its end
+    }
+    stage(path, |_| Ok(())).map(drop)
 }
 
-/// The file a path means, links followed, and a temporary name beside it; `None` where it is no regular file.
-fn places(path: &Path) -> Result<Option<(PathBuf, PathBuf)>> {
-    if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-        return Ok(None);
+/// Whether a path is there and is neither a regular file nor a directory.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
+/// Whether two paths mean one file, by whatever spelling or link.
+fn same_file(a: &Path, b: &Path) -> bool {
+    let known = |p| identity(p).ok();
+    known(a).is_some_and(|a| known(b) == Some(a))
+}
+
+/// What tells a file from others: where the system numbers files, its device and number; elsewhere its full path.
+#[cfg(unix)]
+pub(crate) fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).map(|m| (m.dev(), m.ino()))
+}
+
+/// What tells a file from others: where the system numbers files, its device and number; elsewhere its full path.
+#[cfg(not(unix))]
+pub(crate) fn identity(path: &Path) -> std::io::Result<PathBuf> {
+    path.canonicalize()
+}
+
+/// A temporary file that is complete, and the place it is for. Dropped, it is gone.
+struct Staged {
+    path: PathBuf,
+    target: PathBuf,
+    file: NamedTempFile,
+}
+
+impl Staged {
+    fn publish(self) -> Result<()> {
+        self.file.persist(&self.target).map(drop).map_err(|e| Error::io(&self.path, e.error))
     }
-    let target = match path.is_symlink() {
-        true => path.canonicalize().map_err(|e| Error::io(path, e))?,
-        false => path.to_path_buf(),
+}
+
+/// Fills a temporary file for a path; what is no regular file is written at once, and nothing is left to publish.
+fn stage(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<Option<Staged>> {
+    let io = |e| Error::io(path, e);
+    if is_special(path) {
+        let mut file = File::options().write(true).open(path).map_err(io)?;
+        write(&mut file)?;
+        return file.flush().map(|()| None).map_err(io);
+    }
+    // a link is followed to what it means, so that it stays a link
+    let target = if path.is_symlink() { path.canonicalize().map_err(io)? } else { path.to_path_buf() };
+    let mut file = temporary(&target).map_err(io)?;
+    write(file.as_file_mut())?;
+    file.as_file().sync_all().map_err(io)?;
+    Ok(Some(Staged { path: path.to_path_buf(), target, file }))
+}
+
+/// A new, locked temporary file beside a target, with the mode that the target has or a new file would have.
+fn temporary(target: &Path) -> std::io::Result<NamedTempFile> {
+    let directory = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     };
-    let mut name = target.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = target.with_file_name(name);
-    Ok(Some((target, temporary)))
+    sweep(directory);
+    let prefix = format!("{}{}-", NAME.0, std::process::id());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(NAME.1);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // less the umask
+    let file = builder.tempfile_in(directory)?;
+    // where there are no locks nothing is swept either
+    let _ = file.as_file().try_lock();
+    if let Ok(old) = std::fs::metadata(target) {
+        file.as_file().set_permissions(old.permissions())?;
+    }
+    Ok(file)
 }
 
-fn fill(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = std::fs::File::create(path)?;
-    file.write_all(bytes)?;
-    match file.metadata()?.is_file() {
-        true => file.sync_all(),
-        false => file.flush(),
+/// Takes away temporary files whose writers are dead: their locks are free, and they are not just being made.
+fn sweep(directory: &Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(middle) = name.to_str().and_then(|n| n.strip_prefix(NAME.0)?.strip_suffix(NAME.1)) else { continue };
+        let old = entry.metadata().and_then(|m| m.modified()).is_ok_and(|t| t.elapsed().is_ok_and(|a| a > YOUNG));
+        if !(old || middle.split('-').next().is_some_and(is_dead)) {
+            continue;
+        }
+        // opened for reading only, and not through a link: nothing can be harmed by it
+        let regular = entry.file_type().is_ok_and(|t| t.is_file());
+        let free = regular && File::open(entry.path()).is_ok_and(|f| f.try_lock().is_ok());
+        if free {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
+}
+
+/// Whether a process is known not to run; where processes cannot be looked up, nothing is known.
+fn is_dead(process: &str) -> bool {
+    let all = Path::new("/proc");
+    let number = !process.is_empty() && process.bytes().all(|b| b.is_ascii_digit());
+    number && all.join("self").exists() && !all.join(process).exists()
 }
 
 /// Reads a text file.
@@ -121,4 +191,57 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 /// Writes a text file whole or not at all.
 pub fn write_text(path: impl AsRef<Path>, text: &str) -> Result<()> {
     write_whole(path.as_ref(), text.as_bytes())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_mode_and_its_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, link, plain] = ["a.txt", "link.txt", "plain.txt"].map(|n| dir.path().join(n));
+        std::fs::write(&file, "old").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_text(&link, "new").unwrap();
+        assert!(link.is_symlink() && std::fs::read_to_string(&file).unwrap() == "new" && mode(&file) == 0o640);
+        // a new file has what the umask leaves, as any other program would give it
+        std::fs::write(&plain, "").unwrap();
+        write_text(dir.path().join("new.txt"), "new").unwrap();
+        assert_eq!(mode(&dir.path().join("new.txt")), mode(&plain));
+    }
+
+    #[test]
+    fn names_of_temporary_files_cannot_be_guessed_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        let target = dir.path().join("a.txt");
+        // the name that was used once
+        std::os::unix::fs::symlink(&victim, dir.path().join(format!("a.txt.{}.tmp", std::process::id()))).unwrap();
+        let names = [(); 2].map(|()| temporary(&target).unwrap().path().to_path_buf());
+        assert!(names[0] != names[1] && names.iter().all(|n| n.parent() == Some(dir.path())));
+        write_text(&target, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    }
+
+    #[test]
+    fn what_the_dead_have_left_is_swept_and_what_the_living_write_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let [dead, link, other] =
+            ["4194399-x", "4194399-link", "x"].map(|m| dir.path().join(format!(".counterpoint-{m}.tmp")));
+        std::fs::write(&dead, "half").unwrap();
+        std::fs::write(&other, "half").unwrap(); // just written, by nobody knows whom
+        std::os::unix::fs::symlink(dir.path().join("nowhere"), &link).unwrap();
+        let living = temporary(&dir.path().join("b.txt")).unwrap();
+        write_text(dir.path().join("a.txt"), "new").unwrap();
+        assert!(!dead.exists() && living.path().exists() && other.exists() && link.is_symlink());
+    }
 }

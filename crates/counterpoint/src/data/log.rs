@@ -7,6 +7,7 @@ use super::sample::Sample;
 use super::scratch::{Scratch, Span};
 use super::summary::{Columns, Summaries, Summary};
 use super::target::TargetColumns;
+use super::weighting::Weighting;
 use crate::engine::{Engine, Placed};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,14 @@ impl Outcome {
             Outcome::Cost => cost,
         }
     }
+
+    /// A range of outcomes on the user's scale as a range of costs.
+    pub fn costs_between(self, [low, high]: [f64; 2]) -> [f64; 2] {
+        match self {
+            Outcome::Reward => [-high, -low],
+            Outcome::Cost => [low, high],
+        }
+    }
 }
 
 /// The names of the columns and their roles.
@@ -55,9 +64,26 @@ pub struct Schema {
     pub propensities: Propensities,
     /// Row weights, if there are any.
     pub weight: Option<String>,
+    /// What they mean.
+    #[serde(default)]
+    pub weighting: Weighting,
+    /// The mean of sampling weights as they were given: inside, their mean is 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight_mean: f64,
+    /// What rows that belong together share (a user, a branch), if they do: they are never divided, and count as one draw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// A policy to be evaluated that stands in columns of the log, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetColumns>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(v: &f64) -> bool {
+    *v == 1.0
 }
 
 /// A run of rows, column by column.
@@ -75,16 +101,23 @@ pub struct Block {
     pub log_p: Span<f64>,
     /// Costs.
     pub y: Span<f64>,
-    /// Row weights, 1 where the user gave none. A row of weight 2 counts as two equal rows.
+    /// Row weights, 1 where the user gave none; [`Weighting`] says what they mean.
     pub omega: Span<f64>,
     /// What the log says of a policy to be evaluated: ln of its density, or its actions; see [`TargetColumns`].
     pub target: Vec<Span<f64>>,
+    /// The key of each row's cluster, one span where the log has clusters and none where it has not; see [`key`](Self::key).
+    pub cluster: Vec<Span<f64>>,
 }
 
 impl Block {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.y.len()
+    }
+
+    /// What a row is divided and drawn by: its cluster, or its own number where there are none.
+    pub fn key(&self, i: usize) -> u64 {
+        self.cluster.first().map_or(self.ids[i], |c| c[i] as u64)
     }
 
     /// A sum over rows of a hash of the row number: tells whether two passes saw the same rows.
@@ -96,6 +129,18 @@ impl Block {
     pub fn row_hash(&self, i: usize) -> u64 {
         let numbers = self.x.iter().chain(&self.a).map(|c| c[i]).chain([self.log_p[i], self.y[i], self.omega[i]]);
         numbers.fold(hash(1, self.ids[i]), |h, v| hash(h, v.to_bits()))
+    }
+
+    /// A hash of every number in a row but its own: a copy of a row has the hash of the row, wherever it stands.
+    pub fn content_hash(&self, i: usize) -> u64 {
+        // the weight of a row may depend on its neighbours: its place in the hash is kept by a 1
+        let numbers = self.x.iter().chain(&self.a).map(|c| c[i]).chain([self.log_p[i], self.y[i], 1.0]);
+        numbers.fold(2, |h, v| hash(h, (v + 0.0).to_bits()))
+    }
+
+    /// A hash of a row's action and its density: of a continuous action hardly ever that of another row.
+    pub fn action_hash(&self, i: usize) -> u64 {
+        self.a.iter().map(|c| c[i]).chain([self.log_p[i]]).fold(3, |h, v| hash(h, (v + 0.0).to_bits()))
     }
 
     /// Context row i, gathered into `out`.
@@ -113,7 +158,7 @@ impl Block {
     }
 
     /// An empty block with room for rows of d contexts, q actions and t target columns.
-    pub(super) fn with_room([d, q, t]: [usize; 3], rows: usize) -> Self {
+    pub(super) fn with_room([d, q, t, k]: [usize; 4], rows: usize) -> Self {
         Block {
             index: 0,
             ids: Vec::with_capacity(rows).into(),
@@ -123,13 +168,15 @@ impl Block {
             y: Vec::with_capacity(rows).into(),
             omega: Vec::with_capacity(rows).into(),
             target: (0..t).map(|_| Vec::with_capacity(rows).into()).collect(),
+            cluster: (0..k).map(|_| Vec::with_capacity(rows).into()).collect(),
         }
     }
 
     pub(super) fn push(&mut self, from: &Block, i: usize) {
         self.ids.to_mut().push(from.ids[i]);
         let columns = self.x.iter_mut().zip(&from.x).chain(self.a.iter_mut().zip(&from.a));
-        for (to, from) in columns.chain(self.target.iter_mut().zip(&from.target)) {
+        let rest = self.target.iter_mut().zip(&from.target).chain(self.cluster.iter_mut().zip(&from.cluster));
+        for (to, from) in columns.chain(rest) {
             to.to_mut().push(from[i]);
         }
         self.log_p.to_mut().push(from.log_p[i]);

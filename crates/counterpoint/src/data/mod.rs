@@ -4,8 +4,11 @@
 //! not to the machine, so that sums over blocks in their order are the same bits everywhere. Inside there are costs,
 //! never rewards: the sign changes once, in the builder. Only this room opens files.
 
+mod block_builder;
 mod build;
 mod check;
+pub(crate) mod checksum;
+mod claim;
 #[cfg(feature = "readers")]
 mod config;
 pub(crate) mod files;
@@ -13,7 +16,6 @@ mod hashes;
 mod input;
 mod journal;
 mod log;
-mod pile;
 mod propensities;
 #[cfg(feature = "readers")]
 mod read;
@@ -26,24 +28,28 @@ mod summary;
 #[cfg(feature = "readers")]
 mod table;
 mod target;
+mod time;
 mod view;
+mod weighting;
 
 /// A batch of rows in the memory layout of Apache Arrow; see [`Log::from_batches`].
 #[cfg(feature = "readers")]
 pub use arrow_array::RecordBatch;
 pub use build::{LogBuilder, Role};
+pub use claim::Claim;
 #[cfg(feature = "readers")]
 pub use config::{LOG_CONFIG, LogConfig};
 pub use files::{check_output, write_text, write_together};
-pub use hashes::{Hashed, Hashes};
-pub use input::{Input, MAX_LEVELS};
-pub use journal::Journal;
+pub use hashes::{Hashed, Hashes, Recognised};
+pub(crate) use input::check_word;
+pub use input::{Input, MAX_LEVELS, MISSING, Missing};
+pub use journal::{Journal, Resumed};
 pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
 pub use propensities::{ActionModel, BareLog, Estimated, Propensities, PropensityRole};
 #[cfg(feature = "readers")]
 pub use read::{
-    ContextBatch, ContextReader, ReadOptions, Roles, check_format, columns, files_of, read_bare_log, read_contexts,
-    read_log,
+    ContextBatch, ContextDecoder, ContextReader, ReadOptions, Roles, check_format, columns, decoding, files_of,
+    read_bare_log, read_contexts, read_log,
 };
 pub use sample::{Sample, Sampled};
 pub use scratch::{Scratch, Span};
@@ -53,4 +59,6 @@ pub use summary::{Columns, Summaries, Summary};
 #[cfg(feature = "readers")]
 pub use table::{Column, Table};
 pub use target::TargetColumns;
+pub use time::{parts_by_number, parts_by_time};
 pub use view::View;
+pub use weighting::Weighting;

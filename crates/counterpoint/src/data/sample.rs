@@ -45,6 +45,26 @@ pub struct Sampled {
     pub omega: Vec<f64>,
 }
 
+impl Sampled {
+    /// The rows as a block, of d contexts and q actions.
+    pub fn block(&self, d: usize, q: usize) -> Block {
+        let columns = |v: &[f64], width: usize| {
+            (0..width).map(|c| v.iter().skip(c).step_by(width).copied().collect::<Vec<f64>>().into()).collect()
+        };
+        Block {
+            index: 0,
+            ids: self.ids.clone().into(),
+            x: columns(&self.x, d),
+            a: columns(&self.a, q),
+            log_p: self.log_p.clone().into(),
+            y: self.y.clone().into(),
+            omega: self.omega.clone().into(),
+            target: Vec::new(),
+            cluster: Vec::new(),
+        }
+    }
+}
+
 impl Sample {
     /// All of `rows` rows if these are at most `most`; else `most` of them or a little fewer (but for one time in 10^5).
     pub fn of(rows: u64, most: usize) -> Self {

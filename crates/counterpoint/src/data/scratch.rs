@@ -4,7 +4,7 @@
 //! pages in and out as passes go by and takes away with the process. Everything above sees slices either way ([`Span`]).
 //! Mapping a file is the one thing here that the compiler cannot check: it is sound because nobody else can open the file.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Hint, Remedy, Result};
 use bytemuck::Pod;
 use memmap2::Mmap;
 use std::fs::File;
@@ -61,7 +61,8 @@ impl Spill {
     }
 
     fn blame(&self, e: std::io::Error) -> Error {
-        Error::io(&self.directory, e).hint("scratch files need room; name another directory with --scratch")
+        Error::io(&self.directory, e)
+            .hint(Hint::from("scratch files need room; name another directory with ") + Remedy::Scratch)
     }
 }
 

@@ -1,8 +1,8 @@
-//! Train, valid, test: by a seeded hash of the row number, or by a column.
+//! Train, valid, test: by a seeded hash of the row number (of its cluster, where there are clusters), or by a column.
 
+use super::block_builder::BlockBuilder;
 use super::log::{Block, Log};
-use super::pile::Pile;
-use crate::error::{Error, Result};
+use crate::error::{Error, Hint, Remedy, Result};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
 
@@ -82,20 +82,20 @@ impl Log {
         if logs.iter().any(|log| log.schema != first.schema) {
             return Err(Error::data("logs of different schemas cannot be joined"));
         }
-        let mut pile = first.pile()?;
+        let mut builder = first.block_builder()?;
         match one_log(logs) {
-            Some(rows) => rows.iter().try_for_each(|(b, i)| pile.push(b, *i))?,
+            Some(rows) => rows.iter().try_for_each(|(b, i)| builder.push(b, *i))?,
             None => {
                 let mut before = 0;
                 for log in logs {
                     for b in &log.blocks {
-                        (0..b.rows()).try_for_each(|i| pile.push_at(before + b.index, b, i))?;
+                        (0..b.rows()).try_for_each(|i| builder.push_at(before + b.index, b, i))?;
                     }
                     before += log.blocks.last().map_or(0, |b| b.index + 1);
                 }
             }
         }
-        Ok(first.of_blocks(pile.finish()?))
+        Ok(first.of_blocks(builder.finish()?))
     }
 
     /// Cuts the log between blocks into at most this many pieces of nearly the same size: what machines would hold.
@@ -114,10 +114,10 @@ impl Log {
 
     /// Fold `index` of `count` by a hash of the row number: (the other folds, this fold).
     pub fn fold(&self, seed: u64, index: usize, count: usize) -> Result<(Log, Log)> {
-        let (mut rest, mut fold) = (self.pile()?, self.pile()?);
+        let (mut rest, mut fold) = (self.block_builder()?, self.block_builder()?);
         for b in &self.blocks {
             for i in 0..b.rows() {
-                let mine = hash(seed, b.ids[i]) % count.max(1) as u64 == index as u64;
+                let mine = hash(seed, b.key(i)) % count.max(1) as u64 == index as u64;
                 if mine { &mut fold } else { &mut rest }.push(b, i)?;
             }
         }
@@ -141,16 +141,18 @@ impl Log {
     }
 
     /// For rows of this log.
-    pub(super) fn pile(&self) -> Result<Pile> {
+    pub(super) fn block_builder(&self) -> Result<BlockBuilder> {
         let target = self.schema.target.as_ref().map_or(0, |t| t.names().len());
-        Pile::new([self.d(), self.q(), target], self.scratch())
+        let clusters = usize::from(self.schema.cluster.is_some());
+        BlockBuilder::new([self.d(), self.q(), target, clusters], self.scratch())
     }
 
     /// The part of a row by a rule: from its number and from its position in this log.
     pub(super) fn assignment(&self, rule: SplitRule) -> Result<impl Fn(u64, usize) -> Part + '_> {
         match (rule, &self.parts) {
             (SplitRule::Column, None) => {
-                return Err(Error::data("the log has no split column").hint("name one with --split, or split by hash"));
+                return Err(Error::data("the log has no split column")
+                    .hint(Hint::from("name one with ") + Remedy::SplitColumn + ", or split by hash"));
             }
             (SplitRule::Hash { shares, .. }, _) if shares.iter().any(|s| !(s.is_finite() && *s > 0.0)) => {
                 return Err(Error::recipe("split.shares", format!("{shares:?} must all be positive")));
@@ -165,16 +167,16 @@ impl Log {
 
     fn divide<B: std::borrow::Borrow<Block>>(&self, rule: SplitRule, blocks: impl Iterator<Item = B>) -> Result<Parts> {
         let part = self.assignment(rule)?;
-        let mut parts = [self.pile()?, self.pile()?, self.pile()?];
+        let mut parts = [self.block_builder()?, self.block_builder()?, self.block_builder()?];
         let mut index = 0;
         for b in blocks {
             let b = b.borrow();
             for i in 0..b.rows() {
-                parts[part(b.ids[i], index) as usize].push(b, i)?;
+                parts[part(b.key(i), index) as usize].push(b, i)?;
                 index += 1;
             }
         }
-        let [train, valid, test] = parts.map(|pile| pile.finish().map(|blocks| self.of_blocks(blocks)));
+        let [train, valid, test] = parts.map(|builder| builder.finish().map(|blocks| self.of_blocks(blocks)));
         let (train, valid, test) = (train?, valid?, test?);
         for (name, part) in [("train", &train), ("valid", &valid), ("test", &test)] {
             if part.rows() == 0 {

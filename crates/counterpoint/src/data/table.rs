@@ -7,14 +7,15 @@ use super::files::replace;
 use super::input::list;
 use super::log::{Log, Outcome};
 use super::read::find::Kind;
+use super::read::sums;
 use super::read::{ReadOptions, Roles};
 use super::split::Part;
 use super::target::TargetColumns;
 use crate::error::{Error, Result, nearest};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
+use parquet::file::metadata::KeyValue;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -103,7 +104,7 @@ impl Table {
         for name in contexts {
             let by_policy = options.inputs.iter().flatten().find(|i| i.name() == name);
             let category = match (by_policy, self.column(name)?) {
-                (Some(input), _) => matches!(input, super::Input::Category { .. }),
+                (Some(input), _) => input.is_category(),
                 (None, column) => matches!(column, Column::Words(_)) || options.categorical.iter().any(|c| c == name),
             };
             builder = match category {
@@ -125,8 +126,14 @@ impl Table {
         if let Some(name) = roles.propensity.column() {
             builder = builder.propensity(name, self.numbers(name)?);
         }
+        if let Some(name) = &roles.cluster {
+            builder = builder.cluster(name, self.words(name)?);
+        }
         if let Some(name) = &roles.weight {
             builder = builder.weight(name, self.numbers(name)?);
+        }
+        if let Some(name) = &roles.count {
+            builder = builder.count(name, self.numbers(name)?);
         }
         for name in roles.target.iter().flat_map(|t| t.names()) {
             builder = match &roles.target {
@@ -143,6 +150,7 @@ impl Table {
                 .collect();
             builder = builder.parts(parts?);
         }
+        builder = builder.missing(options.missing);
         if options.drop_invalid { builder.drop_invalid().build() } else { builder.build() }
     }
 
@@ -177,44 +185,41 @@ impl Table {
         let batches = (0..batch.num_rows().max(1)).step_by(BATCH);
         let mut batches = batches.map(|from| batch.slice(from, BATCH.min(batch.num_rows() - from)));
         let kind = Kind::of(path)?;
-        replace(path, |temporary| {
-            let mut file = File::create(temporary).map_err(|e| Error::io(path, e))?;
-            match kind {
-                Kind::Parquet => {
-                    let properties = parquet::file::properties::WriterProperties::builder()
-                        .set_compression(parquet::basic::Compression::SNAPPY)
-                        .build();
-                    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, schema, Some(properties))
-                        .map_err(|e| failed(&e))?;
-                    batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
-                    writer.close().map_err(|e| failed(&e))?;
-                }
-                Kind::Csv => {
-                    self.write_csv(&mut file).map_err(|e| failed(&e))?;
-                }
-                Kind::CsvGz => {
-                    let mut packed = flate2::write::GzEncoder::new(&mut file, flate2::Compression::default());
-                    self.write_csv(&mut packed).map_err(|e| failed(&e))?;
-                    packed.finish().map_err(|e| Error::io(path, e))?;
-                }
-                Kind::Arrow => {
-                    let mut writer =
-                        arrow_ipc::writer::FileWriter::try_new_buffered(&mut file, &schema).map_err(|e| failed(&e))?;
-                    batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
-                    writer.finish().map_err(|e| failed(&e))?;
-                }
+        replace(path, |file| match kind {
+            Kind::Parquet => {
+                let properties = parquet::file::properties::WriterProperties::builder()
+                    .set_compression(parquet::basic::Compression::SNAPPY)
+                    .set_created_by(sums::WRITER.into())
+                    .set_key_value_metadata(Some(vec![KeyValue::new(sums::KEY.into(), sums::of(&batch))]))
+                    .build();
+                let mut writer =
+                    parquet::arrow::ArrowWriter::try_new(file, schema, Some(properties)).map_err(|e| failed(&e))?;
+                batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
+                writer.close().map(drop).map_err(|e| failed(&e))
             }
-            let regular = file.metadata().is_ok_and(|m| m.is_file());
-            file.flush().and_then(|()| if regular { file.sync_all() } else { Ok(()) }).map_err(|e| Error::io(path, e))
+            Kind::Csv => self.write_csv(file).map_err(|e| failed(&e)),
+            Kind::CsvGz => {
+                let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+                self.write_csv(&mut packed).map_err(|e| failed(&e))?;
+                packed.finish().map(drop).map_err(|e| Error::io(path, e))
+            }
+            Kind::Arrow => {
+                let mut writer =
+                    arrow_ipc::writer::FileWriter::try_new_buffered(file, &schema).map_err(|e| failed(&e))?;
+                batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
+                writer.write_metadata(sums::KEY, sums::of(&batch));
+                writer.finish().map_err(|e| failed(&e))
+            }
         })
     }
 }
 
 impl Table {
-    /// A header and the rows; numbers with as many digits as it takes to read them back, whole ones with a point.
+    /// A header and the rows; numbers with as many digits as it takes to read them back, whole ones with a point. Words that a
+    /// spreadsheet would take for a formula are written with an apostrophe in front, which makes them words there too.
     fn write_csv(&self, to: impl Write) -> csv::Result<()> {
         let mut writer = csv::Writer::from_writer(to);
-        writer.write_record(self.columns.iter().map(|(name, _)| name))?;
+        writer.write_record(self.columns.iter().map(|(name, _)| harmless(name).into_owned()))?;
         let mut cell = String::new();
         for i in 0..self.rows() {
             for (_, column) in &self.columns {
@@ -222,7 +227,7 @@ impl Table {
                 match column {
                     Column::Numbers(v) => write!(cell, "{:?}", v[i]),
                     Column::Integers(v) => write!(cell, "{}", v[i]),
-                    Column::Words(v) => write!(cell, "{}", v[i]),
+                    Column::Words(v) => write!(cell, "{}", harmless(&v[i])),
                 }
                 .map_err(std::io::Error::other)?;
                 writer.write_field(&cell)?;
@@ -233,10 +238,37 @@ impl Table {
     }
 }
 
+/// A word that no spreadsheet computes: where it looks like a formula an apostrophe goes in front, which the reader takes away.
+fn harmless(word: &str) -> std::borrow::Cow<'_, str> {
+    match super::read::is_formula(word.trim_start_matches('\'')) && super::read::spells(word).is_none() {
+        true => format!("'{word}").into(),
+        false => word.into(),
+    }
+}
+
 fn array(column: &Column) -> ArrayRef {
     match column {
         Column::Numbers(v) => Arc::new(Float64Array::from(v.clone())),
         Column::Integers(v) => Arc::new(Int64Array::from(v.clone())),
         Column::Words(v) => Arc::new(StringArray::from_iter_values(v)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_in_csv_are_no_formulas_and_numbers_stay() {
+        for formula in ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "\t=1", "\r=1"] {
+            assert_eq!(harmless(formula), format!("'{formula}"));
+        }
+        for word in ["Paris", "-5", "+2.5e3", "", "a=b", "'quoted"] {
+            assert_eq!(harmless(word), word);
+        }
+        let table = Table { columns: vec![("=x".into(), Column::Words(vec!["=HYPERLINK(\"u\")".into()]))] };
+        let mut bytes = Vec::new();
+        table.write_csv(&mut bytes).unwrap();
+        assert_eq!(String::from_utf8(bytes).unwrap(), "'=x\n\"'=HYPERLINK(\"\"u\"\")\"\n");
     }
 }

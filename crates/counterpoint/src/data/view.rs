@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// Some of the rows of a log. Whoever holds rows can tell which of them are meant without knowing the others.
 ///
 /// ```
-/// use counterpoint::{Log, Part, SplitRule, data::View};
+/// use counterpoint::data::{Part, SplitRule};
+/// use counterpoint::{Log, data::View};
 /// let n = 3000;
 /// let log = Log::builder().action("a", vec![1.0; n]).cost("y", vec![0.0; n]).propensity("p", vec![0.5; n]).build()?;
 /// let rule = SplitRule::default();
@@ -25,6 +26,17 @@ pub struct View {
     parts: Option<(SplitRule, Vec<Part>)>,
     /// And rows that are in, or out of, each of these folds.
     folds: Vec<FoldOf>,
+    /// And rows whose contexts lie between these.
+    #[serde(default)]
+    between: Vec<Between>,
+}
+
+/// Rows whose context in a column is above `above` and at most `upto`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Between {
+    column: usize,
+    above: f64,
+    upto: f64,
 }
 
 /// One fold of several by a hash of the row number, or the rows outside it.
@@ -50,15 +62,28 @@ impl View {
 
     /// Several parts together.
     pub fn parts(rule: SplitRule, parts: Vec<Part>) -> View {
-        View { parts: Some((rule, parts)), folds: Vec::new() }
+        View { parts: Some((rule, parts)), ..View::default() }
     }
 
     /// Fold `index` of `count` by a hash of the row number: [the other folds, this fold].
     pub fn fold(seed: u64, index: usize, count: usize) -> [View; 2] {
         [false, true].map(|inside| {
             let fold = FoldOf { seed, index: index as u64, count: count as u64, inside };
-            View { parts: None, folds: vec![fold] }
+            View { folds: vec![fold], ..View::default() }
         })
+    }
+
+    /// Rows whose context in this column (by its place among the contexts) is above `above` and at most `upto`.
+    ///
+    /// ```
+    /// use counterpoint::{Log, data::View};
+    /// let log = Log::builder().context("x", vec![1.0, 2.0, 3.0]).action("a", vec![1.0; 3]).cost("y", vec![0.0; 3])
+    ///     .propensity("p", vec![0.5; 3]).build()?;
+    /// assert_eq!(log.view(&View::between(0, 1.0, 2.0))?.rows(), 1);
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    pub fn between(column: usize, above: f64, upto: f64) -> View {
+        View { between: vec![Between { column, above, upto }], ..View::default() }
     }
 
     /// What this view shows of what `self` shows: both conditions together.
@@ -67,7 +92,8 @@ impl View {
             (Some(_), Some(_)) => return Err(Error::data("a part of a log cannot be divided into parts again")),
             (mine, theirs) => mine.as_ref().or(theirs.as_ref()).cloned(),
         };
-        Ok(View { parts, folds: [&self.folds[..], &view.folds].concat() })
+        let between = [&self.between[..], &view.between].concat();
+        Ok(View { parts, folds: [&self.folds[..], &view.folds].concat(), between })
     }
 }
 
@@ -76,19 +102,21 @@ impl Log {
     pub fn view(&self, view: &View) -> Result<Log> {
         let part = view.parts.as_ref().map(|(rule, parts)| self.assignment(*rule).map(|a| (a, parts))).transpose()?;
         let holds = |b: &Block, i: usize, row: usize| {
-            view.folds.iter().all(|f| f.holds(b.ids[i]))
-                && part.as_ref().is_none_or(|(a, p)| p.contains(&a(b.ids[i], row)))
+            let in_cell = |c: &Between| b.x.get(c.column).is_some_and(|x| c.above < x[i] && x[i] <= c.upto);
+            view.folds.iter().all(|f| f.holds(b.key(i)))
+                && view.between.iter().all(in_cell)
+                && part.as_ref().is_none_or(|(a, p)| p.contains(&a(b.key(i), row)))
         };
-        let mut pile = self.pile()?;
+        let mut builder = self.block_builder()?;
         let mut row = 0;
         for b in self.blocks() {
             for i in 0..b.rows() {
                 if holds(b, i, row) {
-                    pile.push(b, i)?;
+                    builder.push(b, i)?;
                 }
                 row += 1;
             }
         }
-        Ok(self.of_blocks(pile.finish()?))
+        Ok(self.of_blocks(builder.finish()?))
     }
 }

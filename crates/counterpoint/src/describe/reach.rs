@@ -9,7 +9,7 @@
 
 use super::ColumnFacts;
 use crate::certify::Gate;
-use crate::data::Sampled;
+use crate::data::{Sampled, Weighting};
 use crate::policy::Family;
 use serde::Serialize;
 
@@ -62,13 +62,14 @@ pub(super) struct Rows {
     columns: usize,
     total: f64,
     floor: f64,
+    weighting: Weighting,
 }
 
 impl Rows {
-    pub(super) fn new(rows: Sampled, total_weight: f64) -> Self {
+    pub(super) fn new(rows: Sampled, total_weight: f64, weighting: Weighting) -> Self {
         let total = rows.omega.iter().sum();
         let columns = rows.a.len() / rows.ids.len().max(1);
-        Rows { rows, columns, total, floor: Gate::default().needs(total_weight) / total_weight }
+        Rows { rows, columns, total, floor: Gate::default().needs(total_weight) / total_weight, weighting }
     }
 
     /// n_eff / n of the normal policy around `action` with a share of the logged stds.
@@ -86,7 +87,7 @@ impl Rows {
                 .sum();
             let w = (log_pi - rows.log_p[i]).min(300.0).exp();
             w1 += rows.omega[i] * w;
-            w2 += rows.omega[i] * w * w;
+            w2 += self.weighting.squared(rows.omega[i]) * w * w;
         }
         if w2 > 0.0 { w1 * w1 / w2 / self.total } else { 0.0 }
     }

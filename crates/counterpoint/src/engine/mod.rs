@@ -45,7 +45,12 @@ const LINGER: Duration = Duration::from_micros(200);
 pub struct Engine {
     helpers: Option<Helpers>,
     threads: usize,
+    stop: Option<Arc<AtomicBool>>,
 }
+
+/// What the work of an engine unwinds with once its user has asked it to [stop](Engine::stopped_by).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
 
 struct Helpers {
     pool: rayon::ThreadPool,
@@ -68,18 +73,45 @@ impl Engine {
             .build()
             .map_err(|e| Error::recipe("threads", format!("cannot start {threads} threads: {e}")))?;
         let helpers = Helpers { pool, crowded: threads > cores(), awake: Arc::default(), asked: Arc::default() };
-        Ok(Engine { helpers: Some(helpers), threads })
+        Ok(Engine { helpers: Some(helpers), threads, stop: None })
     }
 
     /// An engine that uses only the calling thread.
     pub const fn single() -> Self {
-        Engine { helpers: None, threads: 1 }
+        Engine { helpers: None, threads: 1, stop: None }
     }
 
     /// The engine of whoever names none: one thread per core, started when it is first needed.
     pub fn shared() -> &'static Engine {
         static SHARED: OnceLock<Engine> = OnceLock::new();
         SHARED.get_or_init(|| Engine::new(0).unwrap_or_else(|_| Engine::single()))
+    }
+
+    /// An engine that gives up, once `flag` is set, at the next question: it unwinds with [`Stopped`], so that nothing between the
+    /// caller and the engine has to know of it. The caller catches that with [`std::panic::catch_unwind`].
+    ///
+    /// ```
+    /// use counterpoint::engine::{Engine, Stopped};
+    /// use std::panic::{AssertUnwindSafe, catch_unwind};
+    /// use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
+    /// let flag = Arc::new(AtomicBool::new(false));
+    /// let engine = Engine::single().stopped_by(flag.clone());
+    /// assert_eq!(engine.map(&[1, 2], |v| v + 1), [2, 3]);
+    /// flag.store(true, Ordering::Relaxed);
+    /// let stopped = catch_unwind(AssertUnwindSafe(|| engine.map(&[1, 2], |v| v + 1)));
+    /// assert!(stopped.unwrap_err().is::<Stopped>());
+    /// ```
+    #[must_use]
+    pub fn stopped_by(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.stop = Some(flag);
+        self
+    }
+
+    fn heed(&self) {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            // not a fault: no hook is called and nothing is written
+            std::panic::resume_unwind(Box::new(Stopped));
+        }
     }
 
     /// Number of threads.
@@ -94,6 +126,7 @@ impl Engine {
 
     /// Runs independent pieces of work side by side and returns the results in order.
     pub fn map<A: Sync, T: Send>(&self, items: &[A], work: impl Fn(&A) -> T + Sync + Send) -> Vec<T> {
+        self.heed();
         let mut results: Vec<Option<T>> = items.iter().map(|_| None).collect();
         self.share(&mut results, items, |result, item| *result = item.first().map(&work));
         results.into_iter().flatten().collect()
@@ -152,6 +185,7 @@ impl Engine {
     ///
     /// The places of the blocks ([`Placed::index`]) should rise; if they do not, blocks count in the order given.
     pub fn fold<B: Placed + Sync, F: Fold<B>>(&self, fold: &F, blocks: &[B], slots: &mut Vec<F::Partial>) {
+        self.heed();
         let cut = Cut::new(blocks, self.threads);
         slots.resize_with((cut.runs().count() * cut.depth).max(1), || fold.zero());
         if blocks.is_empty() {

@@ -18,15 +18,19 @@
 //! A row contributes a weighted part t and a model part g; the sums of t, v, g and of their products give every risk,
 //! its variance and its slopes ([`Sums`]). Nothing here knows what a policy is.
 
+mod mixture;
 mod model;
 mod moments;
 mod named;
+mod sampled;
 mod sums;
 mod weight;
 
+pub use mixture::Mixture;
 pub use model::{LossModel, ModelTerm};
 pub use moments::Moments;
 pub use named::{PerSum, PerTerm, Sum, Term};
+pub use sampled::SampledSums;
 pub use sums::{Sums, Target};
 pub use weight::{Weight, soft_cap_alpha};
 

@@ -3,6 +3,9 @@
 //! With weights w and costs z, each row counted m times, all of them are functions of nine sums. Training and evaluation add
 //! up the weights themselves; certificates add up v = w / scale - 1, which loses no digits when weights are near their mean.
 //! Both are sums of v with w = v + offset (offset 0 or 1), so both ask here.
+//!
+//! Rows that stand for others by a sampling weight s count s times in a mean and s^2 times in a variance. Then there are two sets of
+//! sums, and every standard error takes the second.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +18,9 @@ use serde::{Deserialize, Serialize};
 pub struct Moments {
     sums: [f64; Moments::SUMS],
     offset: f64,
+    /// The same sums with squared sampling weights; nothing where rows are counted.
+    #[serde(default)]
+    squares: Option<[f64; Moments::SUMS]>,
 }
 
 impl Moments {
@@ -23,12 +29,32 @@ impl Moments {
 
     /// From sums of the weights themselves.
     pub fn of_weights(sums: [f64; Self::SUMS]) -> Self {
-        Moments { sums, offset: 0.0 }
+        Moments { sums, offset: 0.0, squares: None }
     }
 
     /// From sums of w / scale - 1.
     pub fn of_deviations(sums: [f64; Self::SUMS]) -> Self {
-        Moments { sums, offset: 1.0 }
+        Moments { sums, offset: 1.0, squares: None }
+    }
+
+    /// The same rows with what squared sampling weights make of the sums: standard errors and n_eff rest on them.
+    #[must_use]
+    pub fn with_squares(self, squares: [f64; Self::SUMS]) -> Self {
+        Moments { squares: Some(squares), ..self }
+    }
+
+    /// The sums that variances are made of.
+    fn second(&self) -> &[f64; Self::SUMS] {
+        self.squares.as_ref().unwrap_or(&self.sums)
+    }
+
+    /// The standard error of a mean: sqrt(sum s^2 (f - mean)^2) / sum s, from sums of squares of 1, f, f^2.
+    fn error_of_mean(&self, mean: f64, [s0, s1, s2]: [f64; 3]) -> f64 {
+        let n = self.sums[0];
+        match self.squares {
+            None => (not_below_zero(s2 / n - mean * mean) / n).sqrt(),
+            Some(_) => not_below_zero(s2 - 2.0 * mean * s1 + mean * mean * s0).sqrt() / n,
+        }
     }
 
     /// What one row adds to the nine sums.
@@ -59,23 +85,26 @@ impl Moments {
 
     /// Mean weight in units of the scale, with its standard error.
     pub fn weight(&self) -> (f64, f64) {
-        let [n, v, vv, ..] = self.sums;
+        let [n, v, ..] = self.sums;
+        let [s0, s1, s2, ..] = *self.second();
         let mean = v / n;
-        (self.offset + mean, (not_below_zero(vv / n - mean * mean) / n).sqrt())
+        (self.offset + mean, self.error_of_mean(mean, [s0, s1, s2]))
     }
 
     /// The effective sample size (sum w)^2 / sum w^2; 0 if all weights are.
     pub fn effective(&self) -> f64 {
-        let [n, v, vv, ..] = self.sums;
-        let (sum, squares) = (self.weighted(v, n), self.weighted(vv, v) + self.offset * self.weighted(v, n));
+        let [n, v, ..] = self.sums;
+        let [s0, s1, s2, ..] = *self.second();
+        let (sum, squares) = (self.weighted(v, n), self.weighted(s2, s1) + self.offset * self.weighted(s1, s0));
         if squares > 0.0 { sum * sum / squares } else { 0.0 }
     }
 
     /// Mean of z with its standard error.
     pub fn logged(&self) -> (f64, f64) {
-        let [n, _, _, z, _, _, zz, ..] = self.sums;
+        let [n, _, _, z, ..] = self.sums;
+        let [s0, _, _, s1, _, _, s2, ..] = *self.second();
         let mean = z / n;
-        (mean, (not_below_zero(zz / n - mean * mean) / n).sqrt())
+        (mean, self.error_of_mean(mean, [s0, s1, s2]))
     }
 
     /// The self-normalised estimate L = sum w z / sum w (SNIPS).
@@ -108,13 +137,39 @@ impl Moments {
         let (sum, vbar) = (self.weighted(v, n), v / n);
         let d = (vz - vbar * z) / sum;
         let wbar = self.offset + vbar;
-        let squares = self.spread(self.ratio(), -vbar) / (wbar * wbar) - n * d * d;
-        (d, not_below_zero(squares).sqrt() / n)
+        let l = self.ratio();
+        let squares = self.spread(l, -vbar) / (wbar * wbar);
+        let about = match &self.squares {
+            None => -n * d * d,
+            // sum s^2 (z - L)(v - vbar) / wbar is n d only where s is 1
+            Some([s0, s1, _, sz, svz, ..]) => {
+                let product = (svz - l * s1 - vbar * sz + l * vbar * s0) / wbar;
+                d * d * s0 - 2.0 * d * product
+            }
+        };
+        (d, not_below_zero(squares + about).sqrt() / n)
+    }
+
+    /// The standard error that D has if weights and costs have nothing to do with each other: sqrt(mean((w / wbar - 1)^2) var(z) / n).
+    ///
+    /// Where costs are almost always the same, no row with another cost may be a heavy one, and the influence function is then blind
+    /// to what such a row would do. Weights and costs apart know it.
+    pub fn null_error(&self) -> f64 {
+        let [n, v, _, z, ..] = self.sums;
+        let [s0, s1, s2, sz, _, _, szz, ..] = *self.second();
+        let (vbar, zbar) = (v / n, z / n);
+        let wbar = self.offset + vbar;
+        if self.squares.is_none() {
+            let weights = not_below_zero(s2 / n - vbar * vbar) / (wbar * wbar);
+            return (weights * not_below_zero(szz / n - zbar * zbar) / n).sqrt();
+        }
+        let weights = not_below_zero(s2 - 2.0 * vbar * s1 + vbar * vbar * s0) / (s0 * wbar * wbar);
+        (weights * not_below_zero(szz - 2.0 * zbar * sz + zbar * zbar * s0)).sqrt() / n
     }
 
     /// sum m (z - l)^2 (v + c)^2
     fn spread(&self, l: f64, c: f64) -> f64 {
-        let [n, v, vv, z, vz, vvz, zz, vzz, vvzz] = self.sums;
+        let [n, v, vv, z, vz, vvz, zz, vzz, vvzz] = *self.second();
         let squares = |s0: f64, s1: f64, s2: f64| s2 - 2.0 * l * s1 + l * l * s0;
         let pure = squares(vv, vvz, vvzz);
         let mixed = if c == 0.0 { 0.0 } else { 2.0 * c * squares(v, vz, vzz) + c * c * squares(n, z, zz) };
@@ -154,6 +209,7 @@ mod tests {
         both(Moments::difference);
         both(Moments::logged);
         both(Moments::weight);
+        close(plain.null_error(), shifted.null_error());
         close(plain.effective(), shifted.effective());
         let (w, wz) = rows.iter().fold((0.0, 0.0), |(s, t), (w, z)| (s + w, t + w * z));
         close(plain.value().0, wz / w);
@@ -163,6 +219,40 @@ mod tests {
 
     fn w_total(rows: &[(f64, f64)]) -> f64 {
         rows.iter().map(|(w, _)| w).sum()
+    }
+
+    /// Rows (s, w, z): L = sum s w z / sum s w, and every error is the root of a sum of squared influences, row by row.
+    #[test]
+    fn errors_of_sampled_rows_are_sums_of_squared_influences() {
+        let rows = [(1.0, 0.4, 2.0), (3.0, 1.9, -1.0), (0.5, 0.05, 0.3), (2.0, 3.0, 0.8), (1.0, 1.0, -2.5)];
+        let moments = |unit: f64| {
+            let sums = |power: i32| {
+                rows.iter().fold([0.0; Moments::SUMS], |sum, (s, w, z)| {
+                    let t = Moments::terms(w - 1.0, *z);
+                    std::array::from_fn(|k| sum[k] + (s * unit).powi(power) * t[k])
+                })
+            };
+            Moments::of_deviations(sums(1)).with_squares(sums(2))
+        };
+        let sum = |f: &dyn Fn(f64, f64, f64) -> f64| rows.iter().map(|(s, w, z)| f(*s, *w, *z)).sum::<f64>();
+        let (n, wbar) = (sum(&|s, _, _| s), sum(&|s, w, _| s * w) / sum(&|s, _, _| s));
+        let (l, zbar) = (sum(&|s, w, z| s * w * z) / (n * wbar), sum(&|s, _, z| s * z) / n);
+        let error = |psi: &dyn Fn(f64, f64) -> f64| sum(&|s, w, z| (s * psi(w, z)).powi(2)).sqrt() / n;
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12 * (1.0 + b.abs()), "{a} {b}");
+        for unit in [1.0, 100.0, 1e-3] {
+            let m = moments(unit);
+            close(m.value().0, l);
+            close(m.value().1, error(&|w, z| w * (z - l) / wbar));
+            close(m.logged().0, zbar);
+            close(m.logged().1, error(&|_, z| z - zbar));
+            close(m.weight().0, wbar);
+            close(m.weight().1, error(&|w, _| w - wbar));
+            close(m.difference().0, l - zbar);
+            close(m.difference().1, error(&|w, z| w * (z - l) / wbar - (z - zbar)));
+            close(m.effective(), (n * wbar).powi(2) / sum(&|s, w, _| (s * w).powi(2)));
+            let squares = sum(&|s, w, _| (s * (w / wbar - 1.0)).powi(2)) / sum(&|s, _, _| s * s);
+            close(m.null_error(), (squares * sum(&|s, _, z| (s * (z - zbar)).powi(2))).sqrt() / n);
+        }
     }
 
     #[test]

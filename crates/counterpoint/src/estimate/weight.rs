@@ -69,7 +69,7 @@ impl Weight {
     /// (v, dv / d ln w).
     ///
     /// ```
-    /// use counterpoint::Weight;
+    /// use counterpoint::estimate::Weight;
     /// assert_eq!(Weight::Clip { cap: 2.0 }.apply(5f64.ln()), (2.0, 0.0));
     /// let (v, slope) = Weight::soft(2.0).apply(1000.0); // w itself would overflow
     /// assert!(v > 2.0 && v.is_finite() && slope > 0.0);

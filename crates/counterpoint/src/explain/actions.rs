@@ -20,7 +20,8 @@ pub struct ActionHistograms {
 ///
 /// ```
 /// use counterpoint::explain::action_histograms;
-/// use counterpoint::{Family, Log, Policy};
+/// use counterpoint::policy::Family;
+/// use counterpoint::{Log, Policy};
 /// let a: Vec<f64> = (0..500).map(|i| f64::from(i) * 0.01).collect();
 /// let log = Log::builder().action("bid", a).cost("y", vec![1.0; 500]).propensity("p", vec![0.2; 500]).build()?;
 /// let policy = Policy::constant(Family::Normal, &[], &["bid"], &[2.0], &[0.5])?;

@@ -1,10 +1,10 @@
 //! What a loss model predicts over the action, for a few typical contexts.
 
+use super::detail::{Detail, FEWEST};
 use super::{ENDS, SAMPLE};
 use crate::data::Log;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::estimate::LossModel;
 use crate::features::anchors::quantile_sorted;
 use crate::learn::fit_model;
 use crate::policy::{Law, Ready, TargetPolicy};
@@ -17,7 +17,7 @@ const POINTS: i32 = 80;
 /// The predicted outcome over the action for one context.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutcomeCurve {
-    /// The context in words: "x0 = 0.21, x1 = 1.30".
+    /// The contexts in words: "the lowest actions: x0 about 0.21, x1 about 1.30"; of a single row "x0 = 0.21, x1 = 1.30".
     pub context: String,
     /// (action, predicted outcome) in increasing action.
     pub points: Vec<[f64; 2]>,
@@ -38,14 +38,19 @@ pub struct OutcomeCurves {
     pub curves: Vec<OutcomeCurve>,
 }
 
-/// What a ridge regression on the train part predicts over the action, in three contexts: where the policy's mean action lies
-/// low, in the middle and high. Nothing for vector actions, or without contexts.
-pub fn outcome_curves(engine: &Engine, train: &Log, policy: &dyn TargetPolicy) -> Result<Option<OutcomeCurves>> {
+/// What a ridge regression on the train part predicts over the action, where the policy's mean action lies low, in the middle and high:
+/// the mean over a tenth of the rows each, or for one row each where rows may be shown. Nothing for vector actions, or without contexts.
+pub fn outcome_curves(
+    engine: &Engine,
+    train: &Log,
+    policy: &dyn TargetPolicy,
+    detail: Detail,
+) -> Result<Option<OutcomeCurves>> {
     let (schema, d) = (train.schema(), train.d());
     if train.q() != 1 || d == 0 || !policy.can_sample() {
         return Ok(None);
     }
-    let model = fit_model(&train.on(engine), policy, &Recipe::default().with_model_ridge(1e-4))?;
+    let model = fit_model(&train.on(engine), policy, &Recipe::clp().with_model_ridge(1e-4))?;
     let ends = ends(train);
     let (x, _) = train.thin(SAMPLE);
     let mut ready = Ready::new(policy);
@@ -53,19 +58,43 @@ pub fn outcome_curves(engine: &Engine, train: &Log, policy: &dyn TargetPolicy) -
         return Ok(None);
     };
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let typical = [0.1, 0.5, 0.9].map(|level| rows[((rows.len() - 1) as f64 * level) as usize]);
     let direction = schema.direction;
-    let curves = typical.map(|(mean, row)| {
+    let curve = |(level, name): (f64, &str)| {
+        let group = around(&rows, level, detail);
+        let mean = |f: &dyn Fn(usize) -> f64| (0..group.len()).map(f).sum::<f64>() / group.len() as f64;
+        let equals = if detail == Detail::Rows { "=" } else { "about" };
+        let contexts = schema.contexts.iter().take(4).enumerate();
         let words: Vec<String> =
-            schema.contexts.iter().zip(row).take(4).map(|(n, v)| format!("{n} = {v:.2}")).collect();
-        let points = predicted(&model, row, ends).map(|[a, cost]| [a, direction.to_user(cost)]).collect();
-        OutcomeCurve { context: words.join(", "), points, mean, std: Some(std_at(policy, row)) }
-    });
+            contexts.map(|(c, n)| format!("{n} {equals} {:.2}", mean(&|i| group[i].1[c]))).collect();
+        let words = words.join(", ");
+        let points = actions(ends).map(|a| [a, direction.to_user(mean(&|i| model.predict(group[i].1, &[a])))]);
+        OutcomeCurve {
+            context: if detail == Detail::Rows { words } else { format!("{name}: {words}") },
+            points: points.collect(),
+            mean: mean(&|i| group[i].0),
+            std: Some(mean(&|i| std_at(policy, group[i].1))),
+        }
+    };
+    if detail == Detail::Aggregates && rows.len() < FEWEST {
+        return Ok(None);
+    }
+    let curves = [(0.1, "the lowest actions"), (0.5, "middling actions"), (0.9, "the highest actions")].map(curve);
     Ok(Some(OutcomeCurves {
         action: schema.actions[0].clone(),
         predicted_by: "ridge regression on the train part; for orientation, the verdict does not use it".into(),
         curves: curves.into(),
     }))
+}
+
+/// Rows sorted by their action: the one at a level, or the tenth around it.
+fn around<'a>(rows: &'a [(f64, &'a [f64])], level: f64, detail: Detail) -> &'a [(f64, &'a [f64])] {
+    let at = ((rows.len() - 1) as f64 * level) as usize;
+    if detail == Detail::Rows {
+        return &rows[at..=at];
+    }
+    let size = (rows.len() / 10).max(FEWEST).min(rows.len());
+    let from = at.saturating_sub(size / 2).min(rows.len() - size);
+    &rows[from..from + size]
 }
 
 /// The standard deviation of the action in one context: known, or that of seeded draws.
@@ -85,10 +114,7 @@ fn ends(log: &Log) -> [f64; 2] {
     [quantile_sorted(&a, 0.001), quantile_sorted(&a, 0.995)]
 }
 
-/// (action, predicted cost) from the first action to the last.
-fn predicted(model: &LossModel, row: &[f64], [low, high]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
-    (0..=POINTS).map(move |i| {
-        let a = low + (high - low) * f64::from(i) / f64::from(POINTS);
-        [a, model.predict(row, &[a])]
-    })
+/// From the first action to the last.
+fn actions([low, high]: [f64; 2]) -> impl Iterator<Item = f64> {
+    (0..=POINTS).map(move |i| low + (high - low) * f64::from(i) / f64::from(POINTS))
 }

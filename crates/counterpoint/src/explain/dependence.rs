@@ -9,6 +9,7 @@
 //! have a band around their curve and little importance.
 
 use super::SAMPLE;
+use super::detail::{Detail, grouped, without_rare_levels};
 use crate::data::{Input, Log};
 use crate::features::anchors::quantile_sorted;
 use crate::policy::{Ready, TargetPolicy};
@@ -42,7 +43,7 @@ pub struct Dependence {
 pub enum Shape {
     /// The context is a number.
     Numeric {
-        /// Sampled rows: (context, mean action).
+        /// (context, mean action): means of neighbouring rows, or sampled rows where these may be shown ([`Detail`]).
         rows: Vec<[f64; 2]>,
         /// The mean action with this context set to x in every sampled row.
         curve: Vec<CurvePoint>,
@@ -86,24 +87,25 @@ pub struct Level {
 /// does not know its mean.
 ///
 /// ```
-/// use counterpoint::explain::dependence;
-/// use counterpoint::{Family, Log, Policy};
+/// use counterpoint::explain::{Detail, dependence};
+/// use counterpoint::policy::Family;
+/// use counterpoint::{Log, Policy};
 /// let x: Vec<f64> = (0..200).map(|i| f64::from(i) * 0.01).collect();
 /// let log = Log::builder().context("x", x).action("a", vec![1.0; 200]).cost("y", vec![1.0; 200])
 ///     .propensity("p", vec![0.5; 200]).build()?;
 /// // a policy that ignores its context does not depend on it
 /// let policy = Policy::constant(Family::Normal, &["x"], &["a"], &[2.0], &[0.5])?;
-/// assert_eq!(dependence(&log, &policy)[0].importance, 0.0);
+/// assert_eq!(dependence(&log, &policy, Detail::Aggregates)[0].importance, 0.0);
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
-pub fn dependence(log: &Log, policy: &dyn TargetPolicy) -> Vec<Dependence> {
+pub fn dependence(log: &Log, policy: &dyn TargetPolicy, detail: Detail) -> Vec<Dependence> {
     let (x, _) = log.thin(SAMPLE);
     let (schema, d) = (log.schema(), log.d());
     if d == 0 || x.is_empty() || policy.mean(&x[..d]).is_none() {
         return Vec::new();
     }
     let inputs = if schema.inputs.is_empty() { Input::numbers(&schema.contexts) } else { schema.inputs.clone() };
-    let mut what_if = WhatIf { rows: x.chunks_exact(d).collect(), policy: Ready::new(policy) };
+    let mut what_if = WhatIf { rows: x.chunks_exact(d).collect(), policy: Ready::new(policy), detail };
     let mut places = Vec::new();
     let mut first = 0;
     for input in inputs {
@@ -142,6 +144,7 @@ impl Place {
 struct WhatIf<'a> {
     rows: Vec<&'a [f64]>,
     policy: Ready<'a>,
+    detail: Detail,
 }
 
 impl WhatIf<'_> {
@@ -168,7 +171,8 @@ impl WhatIf<'_> {
     fn importance(&mut self, place: &Place) -> f64 {
         let [values, rows] = ROUGH;
         let points: Vec<(f64, f64)> = match &place.input {
-            Input::Number { .. } => {
+            // a gap is one more value: its own mark stays as it is in each row
+            Input::Number { .. } | Input::Filled { .. } => {
                 let sorted = self.values(place);
                 let level = |i: usize| (i as f64 + 0.5) / values as f64;
                 let at = (0..values).map(|i| quantile_sorted(&sorted, level(i)));
@@ -186,7 +190,7 @@ impl WhatIf<'_> {
 
     fn shape(&mut self, place: &Place) -> Shape {
         match &place.input {
-            Input::Number { .. } => self.curve(place),
+            Input::Number { .. } | Input::Filled { .. } => self.curve(place),
             Input::Category { levels, .. } => {
                 let level = |(l, name): (usize, &String)| {
                     let means = self.means(SAMPLE, place.action, &|r| place.set_level(r, l));
@@ -194,7 +198,11 @@ impl WhatIf<'_> {
                     let [mean, lower, upper] = summary(&means);
                     Level { name: name.clone(), rows, mean, lower, upper }
                 };
-                Shape::Categorical { levels: levels.iter().enumerate().map(level).collect() }
+                let levels = levels.iter().enumerate().map(level).collect();
+                match self.detail {
+                    Detail::Aggregates => Shape::Categorical { levels: without_rare_levels(levels) },
+                    Detail::Rows => Shape::Categorical { levels },
+                }
             }
         }
     }
@@ -209,7 +217,8 @@ impl WhatIf<'_> {
             CurvePoint { x, mean, lower, upper }
         };
         let curve = (0..=STEPS).map(point).collect();
-        let rows = self.rows.iter().map(|r| [r[first], mean_of(&mut self.policy, r, action)]).collect();
+        let rows: Vec<[f64; 2]> = self.rows.iter().map(|r| [r[first], mean_of(&mut self.policy, r, action)]).collect();
+        let rows = if self.detail == Detail::Rows { rows } else { grouped(rows) };
         Shape::Numeric { rows, curve }
     }
 }

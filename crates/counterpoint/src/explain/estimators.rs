@@ -43,7 +43,9 @@ pub struct EstimatorRow {
 ///
 /// ```
 /// use counterpoint::explain::estimator_table;
-/// use counterpoint::{Aids, Engine, Family, Log, Policy};
+/// use counterpoint::evaluate::Aids;
+/// use counterpoint::policy::Family;
+/// use counterpoint::{Engine, Log, Policy};
 /// let a = [0.5, 1.0, 2.0];
 /// let p = a.map(|a| Family::Normal.log_density(a, 1.0, 2.0).value.exp()).to_vec();
 /// let log = Log::builder().action("a", a.to_vec()).reward("r", vec![1.0, 2.0, 6.0]).propensity("p", p).build()?;

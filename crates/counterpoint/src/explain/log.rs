@@ -1,5 +1,6 @@
 //! A log and what it can support: the data of the page about a log.
 
+use super::detail::without_small_cells;
 use super::provenance::propensity;
 use super::{ActionHistograms, ENDS, Histogram, OutcomeColumn, Part, Provenance, action_histograms};
 use crate::certify::Interval;
@@ -101,7 +102,10 @@ pub fn explain_log(log: &Log, name: &str, facts: &Description) -> LogReport {
         mean: Interval::around(outcome.mean, outcome.std / facts.total_weight.sqrt(), 0.95),
         nonzero: facts.nonzero,
         outcomes: outcomes(log, facts),
-        actions: action_histograms(log, None, 0),
+        actions: action_histograms(log, None, 0)
+            .into_iter()
+            .map(|a| ActionHistograms { logged: without_small_cells(&a.logged), ..a })
+            .collect(),
         propensities: propensities(log, facts),
         columns,
         contexts: facts.contexts.len(),
@@ -129,7 +133,7 @@ fn histogram<I: Iterator<Item = (f64, f64)>>(rows: usize, values: impl Fn() -> I
     let step = rows.div_ceil(ENDS).max(1);
     let mut h = Histogram::of_most(values().step_by(step).map(|v| v.0).collect());
     values().for_each(|(v, w)| h.add(v, w));
-    h
+    without_small_cells(&h)
 }
 
 fn outcomes(log: &Log, facts: &Description) -> Histogram {

@@ -8,6 +8,7 @@
 mod actions;
 mod curves;
 mod dependence;
+mod detail;
 mod estimators;
 mod histogram;
 mod leaderboard;
@@ -19,6 +20,7 @@ mod weights;
 pub use actions::{ActionHistograms, action_histograms};
 pub use curves::{OutcomeCurve, OutcomeCurves, outcome_curves};
 pub use dependence::{CurvePoint, Dependence, Level, Shape, dependence};
+pub use detail::{Detail, FEWEST};
 pub use estimators::{EstimatorRow, EstimatorTable, estimator_table};
 pub use histogram::Histogram;
 pub use leaderboard::{Leaderboard, Tried};

@@ -1,10 +1,11 @@
 //! A policy, its certificate and what else is known of it: the data of a report.
 
+use super::detail::{Detail, without_small_cells};
 use super::{
-    ActionHistograms, Dependence, EstimatorTable, Leaderboard, OutcomeCurves, Part, PartWeights, Provenance,
-    action_histograms, dependence, estimator_table, outcome_curves, weight_histogram,
+    ActionHistograms, Dependence, EstimatorTable, Fact, Histogram, Leaderboard, OutcomeCurves, Part, PartWeights,
+    Provenance, action_histograms, dependence, estimator_table, outcome_curves, weight_histogram,
 };
-use crate::certify::{Certificate, Interval, Verdict};
+use crate::certify::{Certificate, Interval, Overturn, Verdict};
 use crate::data::{Log, Outcome, Parts, Propensities};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -147,13 +148,15 @@ pub struct Evidence<'a> {
     pub split: String,
     /// Of everything random.
     pub seed: u64,
+    /// How much of the log the report shows.
+    pub detail: Detail,
 }
 
 /// Computes everything that a report about a policy shows.
 pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
     let (c, parts) = (e.certificate, e.parts);
-    let histogram = |part| weight_histogram(e.engine, part, e.policy);
-    let model_recipe = Recipe::default().with_model_ridge(e.recipe.map_or(1e-3, |r| r.model.ridge));
+    let histogram = |part| weight_histogram(e.engine, part, e.policy).map(|h| shown(h, e.detail));
+    let model_recipe = Recipe::clp().with_model_ridge(e.recipe.map_or(1e-3, |r| r.model.ridge));
     let model = fit_model(&parts.train.on(e.engine), e.policy, &model_recipe).ok();
     let aids = Aids { model: model.as_ref(), logging: None };
     let cap = e.recipe.and_then(|r| r.estimator.cap()).unwrap_or(15.0);
@@ -166,9 +169,9 @@ pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
             PartWeights::gated("valid", &c.valid, histogram(&parts.valid)?, &c.terms),
             PartWeights::plain("test", &c.test, histogram(&parts.test)?),
         ],
-        contexts: dependence(&parts.train, e.policy),
-        actions: action_histograms(&parts.valid, Some(e.policy), e.seed),
-        predictions: outcome_curves(e.engine, &parts.train, e.policy)?,
+        contexts: dependence(&parts.train, e.policy, e.detail),
+        actions: actions(e),
+        predictions: outcome_curves(e.engine, &parts.train, e.policy, e.detail)?,
         estimators: Some(estimator_table(e.engine, &parts.valid, e.policy, cap, aids)),
         leaderboard: e.selected.map(|s| Leaderboard::of(s, c.valid.rows)),
         recipe: e.recipe.map(Recipe::to_toml),
@@ -179,16 +182,46 @@ pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
 }
 
 fn ruling(c: &Certificate) -> Ruling {
-    let standing = match c.verdict {
-        Verdict::Deploy => Standing::Good,
-        Verdict::Keep => Standing::Note,
-        Verdict::Invalid => Standing::Bad,
+    let (decision, refusals) = (c.decision(), c.refusals());
+    let unsupported = c.coverage.iter().flat_map(|k| &k.regions).filter(|r| r.unsupported);
+    let unsupported: Vec<String> = unsupported.map(|r| format!("{}: mean weight", r.contexts)).collect();
+    // what is missing, assumed or was widened is a remark; only the decision itself and a check that failed are more
+    let standing = |text: &String| match c.verdict {
+        _ if refusals.contains(text) || unsupported.iter().any(|u| text.starts_with(u)) => Standing::Bad,
+        Verdict::Deploy if *text == decision => Standing::Good,
+        Verdict::Invalid if *text == decision => Standing::Bad,
+        _ => Standing::Note,
     };
-    let sentence = c.propensities.sentence();
-    // that propensities are estimated is not a check that holds or fails
-    let standing = |text: &String| if Some(text) == sentence.as_ref() { Standing::Note } else { standing };
-    let reasons = c.reasons.iter().map(|text| Reason { standing: standing(text), text: text.clone() }).collect();
+    let mut reasons: Vec<Reason> =
+        c.reasons.iter().map(|text| Reason { standing: standing(text), text: text.clone() }).collect();
+    reasons.extend(c.overturn.iter().flat_map(overturning));
     Ruling { decision: c.verdict, reasons }
+}
+
+/// What would overturn the certificate: worth knowing, and a check that fails where a few rows carry the gain.
+fn overturning(o: &Overturn) -> Vec<Reason> {
+    let fails = !o.heaviest.holds || o.cluster.as_ref().is_some_and(|c| !c.holds);
+    let text = o.to_string();
+    let lines = text.lines().map(|l| {
+        let carried = fails && l.starts_with("without") && l.contains("no longer");
+        let standing = if carried && o.factor.is_some() { Standing::Bad } else { Standing::Note };
+        Reason { standing, text: l.to_string() }
+    });
+    lines.collect()
+}
+
+fn actions(e: &Evidence) -> Vec<ActionHistograms> {
+    let mut views = action_histograms(&e.parts.valid, Some(e.policy), e.seed);
+    for v in &mut views {
+        v.logged = shown(v.logged.clone(), e.detail);
+        v.policy = v.policy.take().map(|h| shown(h, e.detail));
+    }
+    views
+}
+
+/// A histogram as a report may show it.
+fn shown(h: Histogram, detail: Detail) -> Histogram {
+    if detail == Detail::Rows { h } else { without_small_cells(&h) }
 }
 
 fn lift(c: &Certificate) -> Lift {
@@ -262,6 +295,12 @@ fn provenance(e: &Evidence) -> Provenance {
     let part = |name: &str, log: &Log| Part { name: name.into(), rows: log.rows() as f64 };
     let mut provenance = Provenance::of(e.log, &e.name);
     provenance.files.iter_mut().for_each(|f| f.fingerprint = e.certificate.fingerprint.clone());
+    let hash = e.certificate.subject.policy_sha256.iter();
+    provenance.facts.extend(hash.map(|h| Fact { name: "policy (SHA-256)".into(), value: h.clone() }));
+    // a program that knows its commit says so in its certificates
+    if let Some(version) = e.certificate.subject.program.strip_prefix("counterpoint ") {
+        provenance.version = version.into();
+    }
     Provenance {
         seed: Some(e.seed),
         split: e.split.clone(),

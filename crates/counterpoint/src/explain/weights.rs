@@ -46,7 +46,7 @@ impl PartWeights {
     pub(super) fn gated(part: &str, d: &Diagnostics, histogram: Histogram, terms: &Terms) -> Self {
         PartWeights {
             floor: Some(terms.gate.needs(d.rows)),
-            mean_tolerance: Some(terms.gate.max_mean_weight_error),
+            mean_tolerance: Some(terms.gate.tolerance(d.mean_weight.std_error)),
             ..Self::plain(part, d, histogram)
         }
     }

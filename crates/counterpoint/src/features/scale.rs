@@ -28,6 +28,9 @@ pub struct Scaler {
     pub unit: Vec<f64>,
 }
 
+/// So many units from the middle a context is unlike any that was learned from.
+const FAR: f64 = 20.0;
+
 impl Scaler {
     /// The scaling that does nothing to `d` columns.
     pub fn identity(d: usize) -> Self {
@@ -64,6 +67,18 @@ impl Scaler {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether it leaves contexts as they are, so that nothing is known of where they lay.
+    pub fn is_identity(&self) -> bool {
+        self.shift.iter().all(|s| *s == 0.0) && self.unit.iter().all(|u| *u == 1.0)
+    }
+
+    /// Of some contexts the one that lies farthest from where the scaling was learned, if that is more than 20 units: standard
+    /// deviations, or ranges.
+    pub fn far(&self, x: &[f64], among: &[usize]) -> Option<usize> {
+        let away = |j: usize| ((x[j] - self.shift[j]) / self.unit[j]).abs();
+        among.iter().copied().max_by(|&i, &j| away(i).total_cmp(&away(j))).filter(|&j| away(j) > FAR)
     }
 
     /// Scales one row in place.

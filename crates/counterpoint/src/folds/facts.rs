@@ -28,7 +28,7 @@ impl Fold<Block> for OutcomeFacts {
 }
 
 /// The question: 1/p over the rows whose actions lie in a box, 0 elsewhere; see
-/// [`PropensityCheck`](crate::PropensityCheck).
+/// [`PropensityCheck`](crate::describe::PropensityCheck).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PropensityMass {
     /// Where the box begins and ends, column by column.

@@ -8,12 +8,14 @@ mod expect;
 mod facts;
 mod gram;
 mod objective;
+mod outcomes;
 mod propensity;
 mod residuals;
 mod risk;
 mod rows;
 mod score;
 mod target;
+mod tree;
 mod weights;
 
 pub use crate::estimate::Moments;
@@ -21,14 +23,16 @@ pub use design::{Design, Precision};
 pub use facts::{Mass, MeanAction, OutcomeFacts, PropensityMass};
 pub use gram::{Gram, LossOptions, fit_loss_model};
 pub use objective::{Crm, Prepared, Threads};
+pub use outcomes::{ClusterWeights, OutcomeDistribution, OutcomeLaw, Remaining, Without};
 pub use propensity::{
     Densities, Density, FOLDS, Fit, FoldGrams, Frame, Scales, Spread, SpreadSums, Target, TargetScales,
 };
 pub use residuals::Residuals;
 pub use risk::{Partial, Risk, instruction_set, truth};
 pub use rows::{Question, RiskSpec};
-pub(crate) use score::score_block;
-pub use score::{Bootstrap, Replicates, Scored, score};
+pub use score::{Bootstrap, Control, Powers, Replicates, Scored, score, score_with};
+pub(crate) use score::{Weigher, score_block};
 pub(crate) use target::target_sums;
-pub use target::{DRAWS, TargetAnswer, TargetSums};
-pub use weights::{Bernstein, Here, Shape, Shaped, Totalled, Totals, Weighed, WeightAnswer, WeightAsk, ask_weights};
+pub use target::{DRAWS, Entering, TargetAnswer, TargetSums};
+pub use tree::{Growth, Tree};
+pub use weights::{Guarantee, Here, Shape, Shaped, Totalled, Totals, Weighed, WeightAnswer, WeightAsk, ask_weights};

@@ -173,7 +173,7 @@ impl Fold<Block> for FoldGrams {
         for i in 0..b.rows() {
             self.frame.features(b, i, &mut x, &mut psi);
             let root = b.omega[i].sqrt();
-            let to = &mut rows[fold(b.ids[i])];
+            let to = &mut rows[fold(b.key(i))];
             to.extend(psi.iter().map(|f| root * f));
             to.extend(self.frame.targets.iter().map(|t| root * t.value(b.a[t.action][i])));
         }
@@ -225,7 +225,7 @@ impl Fold<Block> for Spread {
         let (mut x, mut psi) = self.frame.buffers();
         for i in (0..b.rows()).filter(|i| self.sample.holds(b.ids[*i])) {
             self.frame.features(b, i, &mut x, &mut psi);
-            let (t, omega, own) = (self.target.value(b.a[self.target.action][i]), b.omega[i], fold(b.ids[i]));
+            let (t, omega, own) = (self.target.value(b.a[self.target.action][i]), b.omega[i], fold(b.key(i)));
             into.all += omega;
             for k in 0..FOLDS {
                 let residual = t - tail_product(&self.beta[k], &psi);
@@ -300,13 +300,20 @@ impl Densities {
         out
     }
 
+    /// Standardised residuals of every row of a block, one vector an action.
+    pub(crate) fn residuals(&self, b: &Block) -> Vec<Vec<f64>> {
+        let mut out = vec![Vec::with_capacity(b.rows()); self.models.len()];
+        self.each(b, |_, z, _, _| out.iter_mut().zip(z).for_each(|(o, z)| o.push(*z)));
+        out
+    }
+
     /// For each row of a block: its position, residuals, scaled contexts and ln p.
     fn each(&self, b: &Block, mut see: impl FnMut(usize, &[f64], &[f64], f64)) {
         let (mut x, mut psi) = self.frame.buffers();
         let mut z = vec![0.0; self.models.len()];
         for i in 0..b.rows() {
             self.frame.features(b, i, &mut x, &mut psi);
-            let k = fold(b.ids[i]);
+            let k = fold(b.key(i));
             let mut total = 0.0;
             for (m, z) in self.models.iter().zip(&mut z) {
                 let (residual, density) = m.at(k, &psi, b.a[m.target.action][i]);

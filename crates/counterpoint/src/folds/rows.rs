@@ -33,7 +33,8 @@ pub struct Question {
 ///
 /// ```
 /// use counterpoint::folds::{Design, Precision, Question, Risk, RiskSpec};
-/// use counterpoint::{Engine, Estimator, Family, Log, Policy};
+/// use counterpoint::policy::Family;
+/// use counterpoint::{Engine, Estimator, Log, Policy};
 /// let policy = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[2.0])?;
 /// let spec = RiskSpec { policy, question: Question::new(Estimator::IPS), baseline: 0.0, precision: Precision::F64 };
 /// let text = serde_json::to_string(&spec).expect("plain data");

@@ -6,7 +6,8 @@
 //! named by (seed, row number): the same row counts equally often on any machine, in any order, and for every policy,
 //! which is what lets several policies be compared on one set of replicates.
 
-use crate::data::{Block, Log, Span};
+use super::tree::Tree;
+use crate::data::{Block, Log, Span, Weighting};
 use crate::engine::{Engine, Fold, Placed};
 use crate::error::{Error, Result};
 use crate::estimate::Moments;
@@ -32,16 +33,27 @@ pub struct Scored {
     pub index: u64,
     /// Row numbers; they name the random streams, so they must differ from row to row.
     pub ids: Span<u64>,
+    /// The keys of the rows' clusters, which then name the random streams: rows of a cluster are drawn together. Empty without clusters.
+    pub clusters: Vec<u64>,
     /// ln w, w = pi(a|x) / p.
     pub log_w: Span<f64>,
     /// Costs.
     pub y: Span<f64>,
-    /// Row weights: how many equal rows a row stands for.
+    /// Row weights.
     pub omega: Span<f64>,
+    /// What they mean.
+    pub weighting: Weighting,
     /// Sum over rows of the policy's mass outside the range of the logged actions.
     pub outside: f64,
     /// A sum over rows of a hash of all that the log says of them.
     pub fingerprint: u64,
+}
+
+impl Scored {
+    /// What names the random stream of row i.
+    pub fn key(&self, i: usize) -> u64 {
+        self.clusters.get(i).copied().unwrap_or(self.ids[i])
+    }
 }
 
 impl Placed for Scored {
@@ -56,14 +68,15 @@ impl Scored {
         let ids: Vec<u64> = (first..).take(y.len()).collect();
         let omega = vec![1.0; y.len()].into();
         let fingerprint = ids.iter().zip(&y).fold(0u64, |f, (i, y)| f.wrapping_add(hash(y.to_bits(), *i)));
-        Scored { index: 0, ids: ids.into(), log_w: log_w.into(), y: y.into(), omega, outside: 0.0, fingerprint }
+        Scored { ids: ids.into(), log_w: log_w.into(), y: y.into(), omega, fingerprint, ..Scored::default() }
     }
 }
 
 /// Weighs every row of a log by a policy: one [`Scored`] a block. Weights stay logarithms.
 ///
 /// ```
-/// use counterpoint::{Engine, Family, Log, Policy, folds::score};
+/// use counterpoint::policy::Family;
+/// use counterpoint::{Engine, Log, Policy, folds::score};
 /// let a = vec![0.5, 1.0, 2.0];
 /// let p = a.iter().map(|a| Family::Normal.log_density(*a, 1.0, 2.0).value.exp()).collect();
 /// let log = Log::builder().action("a", a).cost("y", vec![1.0, 2.0, 6.0]).propensity("p", p).build()?;
@@ -73,13 +86,24 @@ impl Scored {
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
 pub fn score(engine: &Engine, log: &Log, policy: &dyn TargetPolicy) -> Result<Vec<Scored>> {
+    score_with(engine, log, policy, None)
+}
+
+/// The same with costs less what contexts explain of them.
+pub fn score_with(
+    engine: &Engine,
+    log: &Log,
+    policy: &dyn TargetPolicy,
+    control: Option<&Control>,
+) -> Result<Vec<Scored>> {
     policy.check_against(log.schema())?;
     let range: Vec<[f64; 2]> = log.action_summaries().iter().map(|s| [s.min, s.max]).collect();
-    let Some(scratch) = log.scratch() else { return score_run(engine, log.blocks(), policy, &range) };
+    let scorer = Weigher { policy, range: &range, control, weighting: log.schema().weighting };
+    let Some(scratch) = log.scratch() else { return score_run(engine, log.blocks(), scorer) };
     let mut spill = scratch.open()?;
     let (mut rows, mut places) = (Vec::with_capacity(log.blocks().len()), Vec::new());
     for run in log.blocks().chunks(SPILLED_RUN) {
-        for mut b in score_run(engine, run, policy, &range)? {
+        for mut b in score_run(engine, run, scorer)? {
             places.push((spill.put(&b.log_w)?, b.log_w.len()));
             b.log_w = Span::default();
             rows.push(b);
@@ -93,8 +117,37 @@ pub fn score(engine: &Engine, log: &Log, policy: &dyn TargetPolicy) -> Result<Ve
 /// Blocks whose weights are held in memory before they go to a scratch file.
 const SPILLED_RUN: usize = 1024;
 
-fn score_run(engine: &Engine, blocks: &[Block], policy: &dyn TargetPolicy, range: &[[f64; 2]]) -> Result<Vec<Scored>> {
-    let rows = engine.map(blocks, |b| score_block(b, policy, range));
+/// What a block is weighed by.
+#[derive(Clone, Copy)]
+pub(crate) struct Weigher<'a> {
+    pub(crate) policy: &'a dyn TargetPolicy,
+    /// The smallest and the largest logged action, column by column.
+    pub(crate) range: &'a [[f64; 2]],
+    pub(crate) control: Option<&'a Control>,
+    /// What row weights mean.
+    pub(crate) weighting: Weighting,
+}
+
+/// What contexts say of the cost, learned from other rows: g(x), one number a cell.
+///
+/// The mean of w g(x) is that of g(x), whatever the policy, so y - g(x) has the same difference between policy and log as y; but
+/// contexts that happen to have too much or too little weight no longer pass for a gain, and what contexts explain of the
+/// outcome is no noise any more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Control {
+    /// The cells, with the mean cost in each.
+    pub cells: Tree,
+}
+
+impl Control {
+    /// y - g(x) of every row.
+    fn residuals(&self, b: &Block) -> Vec<f64> {
+        (0..b.rows()).map(|i| b.y[i] - self.cells.cell(|c| b.x[c][i]).1).collect()
+    }
+}
+
+fn score_run(engine: &Engine, blocks: &[Block], scorer: Weigher) -> Result<Vec<Scored>> {
+    let rows = engine.map(blocks, |b| score_block(b, scorer));
     for b in &rows {
         if let Some(i) = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY) {
             return Err(
@@ -105,15 +158,19 @@ fn score_run(engine: &Engine, blocks: &[Block], policy: &dyn TargetPolicy, range
     Ok(rows)
 }
 
-pub(crate) fn score_block(b: &Block, policy: &dyn TargetPolicy, range: &[[f64; 2]]) -> Scored {
+pub(crate) fn score_block(b: &Block, Weigher { policy, range, control, weighting }: Weigher) -> Scored {
     let mut weights = Vec::with_capacity(b.rows());
     policy.log_densities(b, &mut weights);
     weights.iter_mut().zip(&b.log_p).for_each(|(w, log_p)| *w -= log_p);
     let [low, high] = [0, 1].map(|end| range.iter().map(|r| r[end]).collect::<Vec<f64>>());
     // a policy that does not know its masses says nothing of overlap beyond the logged range
     let inside = policy.masses_within(b, &low, &high).unwrap_or_else(|| vec![1.0; b.rows()]);
+    let y = control.map_or_else(|| b.y.clone(), |c| c.residuals(b).into());
     let mut out =
-        Scored { index: b.index, ids: b.ids.clone(), y: b.y.clone(), omega: b.omega.clone(), ..Scored::default() };
+        Scored { index: b.index, ids: b.ids.clone(), y, omega: b.omega.clone(), weighting, ..Scored::default() };
+    if !b.cluster.is_empty() {
+        out.clusters = (0..b.rows()).map(|i| b.key(i)).collect();
+    }
     for i in 0..b.rows() {
         out.outside += b.omega[i] * (1.0 - inside[i]);
         out.fingerprint = out.fingerprint.wrapping_add(b.row_hash(i));
@@ -133,6 +190,25 @@ pub struct Bootstrap {
     pub log_scale: f64,
     /// What is subtracted from the costs; their mean keeps most digits.
     pub centre: f64,
+    /// Which sums.
+    pub of: Powers,
+}
+
+/// How often a row with a sampling weight s counts: s times in a mean, s^2 times in a variance. Counted rows count alike in both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Powers {
+    /// Sums that means are made of.
+    #[default]
+    Weights,
+    /// Sums that variances of sampled rows are made of.
+    Squares,
+}
+
+impl Powers {
+    /// How often a row of this sampling weight counts.
+    pub(crate) fn of(self, weight: f64) -> f64 {
+        if self == Powers::Squares { weight * weight } else { weight }
+    }
 }
 
 /// The sums of the rows themselves and of every replicate.
@@ -143,12 +219,23 @@ pub struct Replicates {
     /// Sum k of replicate b at `k * stride + b`.
     sums: Vec<f64>,
     stride: usize,
+    /// The same with squared sampling weights; empty where rows are counted.
+    #[serde(default)]
+    squares: Vec<f64>,
 }
 
 impl Replicates {
     /// The sums of replicate b.
     pub fn replicate(&self, b: usize) -> Moments {
-        Moments::of_deviations(std::array::from_fn(|k| self.sums[k * self.stride + b]))
+        let of = |sums: &[f64]| std::array::from_fn(|k| sums[k * self.stride + b]);
+        let moments = Moments::of_deviations(of(&self.sums));
+        if self.squares.is_empty() { moments } else { moments.with_squares(of(&self.squares)) }
+    }
+
+    /// With the sums of the same replicates for squared sampling weights.
+    #[must_use]
+    pub(crate) fn with_squares(self, squares: Replicates) -> Self {
+        Replicates { own: self.own.with_squares(*squares.own.sums()), squares: squares.sums, ..self }
     }
 }
 
@@ -164,7 +251,8 @@ impl Fold<Scored> for Bootstrap {
 
     fn zero(&self) -> Replicates {
         let stride = self.stride();
-        Replicates { own: Moments::of_deviations([0.0; SUMS]), sums: vec![0.0; SUMS * stride], stride }
+        let sums = vec![0.0; SUMS * stride];
+        Replicates { own: Moments::of_deviations([0.0; SUMS]), sums, stride, squares: Vec::new() }
     }
 
     fn add(&self, rows: &Scored, into: &mut Replicates) {
@@ -172,7 +260,9 @@ impl Fold<Scored> for Bootstrap {
         let mut terms = Vec::with_capacity(rows.y.len());
         for i in 0..rows.y.len() {
             let t = Moments::terms((rows.log_w[i] - self.log_scale).exp_m1(), rows.y[i] - self.centre);
-            into.own.add(&t, rows.omega[i]);
+            let (factor, times) = rows.weighting.draw(rows.omega[i]);
+            let t = t.map(|t| self.of.of(factor) * t);
+            into.own.add(&t, times);
             terms.push(t);
         }
         if self.replicates == 0 {
@@ -183,7 +273,8 @@ impl Fold<Scored> for Bootstrap {
         for (t, tile) in terms.chunks(TILE).enumerate() {
             for (r, times) in times.chunks_exact_mut(stride).take(tile.len()).enumerate() {
                 let i = t * TILE + r;
-                multiplicities(self.seed, rows.ids[i], rows.omega[i], &mut bytes, times);
+                let (_, expected) = rows.weighting.draw(rows.omega[i]);
+                multiplicities(self.seed, rows.key(i), expected, &mut bytes, times);
             }
             add_tile(tile, &times, stride, &mut into.sums);
         }
@@ -284,7 +375,7 @@ mod tests {
     fn figures_of_two_rows_by_hand() {
         let rows = Scored::from_columns(0, vec![0.0, 3f64.ln()], vec![2.0, 6.0]);
         for (log_scale, centre) in [(0.0, 0.0), (2f64.ln(), 4.0), (-3.0, 100.0)] {
-            let fold = Bootstrap { replicates: 0, seed: 0, log_scale, centre };
+            let fold = Bootstrap { replicates: 0, seed: 0, log_scale, centre, of: Powers::Weights };
             let m = Engine::single().ask(&fold, std::slice::from_ref(&rows)).own;
             let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
             close(m.value().0 + centre, 5.0);

@@ -7,6 +7,7 @@
 
 use super::expect::{self, expected, left_out};
 use super::rows::Question;
+use super::score::Powers;
 use crate::data::{Block, Log};
 use crate::engine::{Engine, Fold};
 use crate::error::{Error, Result};
@@ -21,15 +22,15 @@ pub const DRAWS: usize = 100;
 /// Plain weights whose logarithm is further than this from 0 are scaled before they leave logs.
 const LARGE: f64 = 600.0;
 
-/// The sums of an estimator over rows in this process, costs less `shift`.
+/// The sums of an estimator over rows in this process.
 pub(crate) fn target_sums(
     engine: &Engine,
     log: &Log,
     policy: &dyn TargetPolicy,
     question: &Question,
-    shift: f64,
+    of: Entering,
 ) -> TargetAnswer {
-    engine.ask(&TargetFold { policy, question, shift }, log.blocks())
+    engine.ask(&TargetFold { policy, question, of }, log.blocks())
 }
 
 /// The question: the sums of an estimator under a policy that has a file.
@@ -39,8 +40,17 @@ pub struct TargetSums {
     pub policy: SavedPolicy,
     /// The estimator, and what it rests on.
     pub question: Question,
+    /// How costs and rows enter.
+    pub of: Entering,
+}
+
+/// How costs and rows enter the sums of an estimator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Entering {
     /// What is subtracted from the costs.
     pub shift: f64,
+    /// Whether rows count by their weights, or by the squares of sampling weights.
+    pub powers: Powers,
 }
 
 /// Its answer.
@@ -79,7 +89,7 @@ impl Fold<Block> for TargetSums {
     }
 
     fn add(&self, block: &Block, into: &mut TargetAnswer) {
-        TargetFold { policy: &self.policy, question: &self.question, shift: self.shift }.add(block, into);
+        TargetFold { policy: &self.policy, question: &self.question, of: self.of }.add(block, into);
     }
 
     fn merge(&self, other: &TargetAnswer, into: &mut TargetAnswer) {
@@ -98,7 +108,7 @@ impl TargetAnswer {
 struct TargetFold<'a> {
     policy: &'a dyn TargetPolicy,
     question: &'a Question,
-    shift: f64,
+    of: Entering,
 }
 
 impl TargetFold<'_> {
@@ -124,7 +134,7 @@ impl TargetFold<'_> {
     /// What the model expects in row i of a block, or of what transformed weights leave to it.
     fn expected(&self, model: &LossModel, law: Option<&Law>, x: &[f64], id: u64) -> f64 {
         let c = model.coefficients_at(x);
-        let (weight, shift) = (&self.question.estimator.weight, model.intercept - self.shift);
+        let (weight, shift) = (&self.question.estimator.weight, model.intercept - self.of.shift);
         let logging = self.question.logging.as_ref().filter(|_| self.question.estimator.form == Form::Blend);
         match (law, logging) {
             (Some(Law::Family { family, mean, std }), Some(logging)) => {
@@ -191,7 +201,7 @@ impl Fold<Block> for TargetFold<'_> {
                 into.broken.get_or_insert((b.ids[i], log_w[i].to_bits()));
                 continue;
             }
-            let (y, v) = (b.y[i] - self.shift, estimator.weight.apply(log_w[i] - scale).0);
+            let (y, v) = (b.y[i] - self.of.shift, estimator.weight.apply(log_w[i] - scale).0);
             let (mut t, mut g) = (v * y, 0.0);
             // a policy that cannot be drawn from is refused by whoever reads the answer
             if let Some(model) = self.model().filter(|_| laws.is_some() || self.policy.can_sample()) {
@@ -209,7 +219,7 @@ impl Fold<Block> for TargetFold<'_> {
             }
             let mut terms = PerTerm::default();
             (terms[Term::T], terms[Term::V], terms[Term::G]) = (t, v, g);
-            sums.add(&terms, y, b.omega[i]);
+            sums.add(&terms, y, self.of.powers.of(b.omega[i]));
         }
         into.sums.merge(&sums);
     }

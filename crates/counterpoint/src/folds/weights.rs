@@ -3,11 +3,13 @@
 //! The second pass needs the scale of the weights and the mean cost from the first, the third the estimates from the second.
 //! None of them keeps a row, so the rows may be anywhere ([`WeightAsk`] and [`WeightAnswer`] are data).
 
+use super::outcomes::{ClusterWeights, OutcomeLaw, Without};
 use super::score::{Bootstrap, Scored};
-use crate::data::{Digest, Summary};
+use crate::data::{Digest, Summary, Weighting};
 use crate::engine::{Engine, Fold, Member};
 use crate::error::{Error, Result};
-use crate::estimate::Weight;
+use crate::estimate::Mixture;
+use crate::rng::hash;
 use serde::{Deserialize, Serialize};
 
 crate::engine::questions! {
@@ -22,8 +24,14 @@ crate::engine::questions! {
         Sums(Bootstrap),
         /// The third pass.
         Shape(Shape),
-        /// The terms of the finite-sample bound.
-        Bernstein(Bernstein),
+        /// The terms of the guarantee.
+        Guarantee(Guarantee),
+        /// The distribution of the outcome.
+        Outcomes(OutcomeLaw),
+        /// The sums without some of the rows.
+        Without(Without),
+        /// The weight of each cluster.
+        Clusters(ClusterWeights),
     }
 }
 
@@ -66,6 +74,10 @@ pub struct Totalled {
     pub cost: Summary,
     /// Whether every row weight is 1.
     pub single: bool,
+    /// What row weights mean.
+    pub weighting: Weighting,
+    /// The smallest hashes of the clusters' keys, each once; empty without clusters.
+    pub clusters: Vec<u64>,
     /// Sum of the policy's mass outside the range of the logged actions.
     pub outside: f64,
     /// Sum of the hashes of the rows.
@@ -74,7 +86,17 @@ pub struct Totalled {
     pub broken: Option<(u64, f64)>,
 }
 
+/// Clusters that are counted one by one; of more, the smallest hashes tell how many there are, within 2%.
+const CLUSTERS: usize = 4096;
+
 impl Totalled {
+    /// Number of clusters; nothing without.
+    pub fn cluster_count(&self) -> Option<f64> {
+        let (last, kept) = (*self.clusters.last()?, self.clusters.len());
+        // the k smallest of C uniform numbers end near k / C
+        Some(if kept < CLUSTERS { kept as f64 } else { (kept - 1) as f64 * (u64::MAX as f64 / last as f64) })
+    }
+
     /// ln of the mean weight.
     pub fn log_mean(&self) -> f64 {
         self.top + (self.sum / self.cost.n).ln()
@@ -91,6 +113,8 @@ impl Fold<Scored> for Totals {
             sum: 0.0,
             cost: Summary::default(),
             single: true,
+            weighting: Weighting::Counts,
+            clusters: Vec::new(),
             outside: 0.0,
             fingerprint: 0,
             broken: None,
@@ -106,7 +130,10 @@ impl Fold<Scored> for Totals {
         }
         b.y.iter().zip(&b.omega).for_each(|(y, w)| block.cost.add(*y, *w));
         block.rows = b.y.len() as u64;
+        block.weighting = b.weighting;
         block.single = b.omega.iter().all(|w| *w == 1.0);
+        block.clusters = b.clusters.iter().map(|k| hash(5, *k)).collect();
+        block.clusters.sort_unstable();
         block.outside = b.outside;
         block.fingerprint = b.fingerprint;
         let broken = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY);
@@ -123,6 +150,15 @@ impl Fold<Scored> for Totals {
         into.rows += other.rows;
         into.cost.merge(&other.cost);
         into.single &= other.single;
+        if other.weighting == Weighting::Sampling {
+            into.weighting = Weighting::Sampling;
+        }
+        if !other.clusters.is_empty() {
+            into.clusters.extend_from_slice(&other.clusters);
+            into.clusters.sort(); // two sorted runs: one merge
+            into.clusters.dedup();
+            into.clusters.truncate(CLUSTERS);
+        }
         into.outside += other.outside;
         into.fingerprint = into.fingerprint.wrapping_add(other.fingerprint);
         into.broken = into.broken.or(other.broken);
@@ -161,6 +197,8 @@ pub struct Shaped {
     pub powers: [[f64; 2]; 3],
     /// The distribution of ln w over the rows that count.
     pub log_w: Digest,
+    /// The largest weight of a row, times its sampling weight, in units of the scale.
+    pub largest: f64,
 }
 
 impl Shaped {
@@ -184,10 +222,14 @@ impl Fold<Scored> for Shape {
             let (v, z) = ((b.log_w[i] - self.log_scale).exp_m1(), b.y[i] - self.centre);
             let value = (1.0 + v) * (z - self.value);
             let difference = (v - self.vbar) * (z - self.value) / (1.0 + self.vbar) - self.difference;
+            let (factor, times) = b.weighting.draw(b.omega[i]);
+            if times > 0.0 {
+                block.largest = block.largest.max(factor * (b.log_w[i] - self.log_scale).exp());
+            }
             for (powers, psi) in block.powers.iter_mut().zip([value, difference, z - self.zbar]) {
-                let square = psi * psi;
-                powers[0] += b.omega[i] * square;
-                powers[1] += b.omega[i] * square * square;
+                let square = (factor * psi) * (factor * psi);
+                powers[0] += times * square;
+                powers[1] += times * square * square;
             }
         }
         block.log_w = Digest::of(b.log_w.iter().copied().zip(b.omega.iter().copied()).collect());
@@ -198,39 +240,34 @@ impl Fold<Scored> for Shape {
         let mine = into.powers.iter_mut().flatten();
         mine.zip(other.powers.iter().flatten()).for_each(|(a, b)| *a += b);
         into.log_w.merge(&other.log_w);
+        into.largest = into.largest.max(other.largest);
     }
 }
 
-/// The terms of the empirical Bernstein bound: u = T (y - hi) and x = (T - 1) (y - hi), T = min(zeta(w, cap), top).
+/// The terms of the guarantee: the four [mixtures of logarithms](Mixture) of a policy's cost and of its difference to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bernstein {
-    /// M of the soft clipping.
-    pub cap: f64,
-    /// The largest transformed weight.
-    pub top: f64,
-    /// hi: the largest cost that can happen.
-    pub worst: f64,
+pub struct Guarantee {
+    /// The smallest and the largest cost that can happen.
+    pub cost_range: [f64; 2],
 }
 
-impl Fold<Scored> for Bernstein {
-    type Partial = [Summary; 2];
+impl Fold<Scored> for Guarantee {
+    type Partial = [Mixture; 4];
 
-    fn zero(&self) -> [Summary; 2] {
-        [Summary::default(), Summary::default()]
+    fn zero(&self) -> [Mixture; 4] {
+        std::array::from_fn(|_| Mixture::new(self.cost_range[1] - self.cost_range[0]))
     }
 
-    fn add(&self, b: &Scored, into: &mut [Summary; 2]) {
+    fn add(&self, b: &Scored, into: &mut [Mixture; 4]) {
         let mut block = self.zero();
-        let zeta = Weight::soft(self.cap);
         for (log_w, y) in b.log_w.iter().zip(&b.y) {
-            let (t, z) = (zeta.apply(*log_w).0.min(self.top), y - self.worst);
-            block[0].add(t * z, 1.0);
-            block[1].add((t - 1.0) * z, 1.0);
+            let terms = Mixture::terms(log_w.exp(), *y, self.cost_range);
+            block.iter_mut().zip(terms).for_each(|(m, t)| m.add(t));
         }
         self.merge(&block, into);
     }
 
-    fn merge(&self, other: &[Summary; 2], into: &mut [Summary; 2]) {
+    fn merge(&self, other: &[Mixture; 4], into: &mut [Mixture; 4]) {
         into.iter_mut().zip(other).for_each(|(a, b)| a.merge(b));
     }
 }

@@ -63,6 +63,7 @@ impl LineSearch {
         let mut best = 0.0;
         for _ in 0..TRIALS {
             let step = bracket.step;
+            // F is the same to its last bits there: a trial would measure rounding
             if is_too_short(&now.theta, step, d) {
                 break;
             }
@@ -73,6 +74,7 @@ impl LineSearch {
                 if next == Next::Accept {
                     return Ok((Found::Wolfe, step));
                 }
+                // keep the lowest point in `spare`, whole: if the search ends without the conditions, it is the answer
                 if trial.value < spare.value {
                     std::mem::swap(trial, spare);
                     best = step;
@@ -167,14 +169,18 @@ impl Bracket {
         if self.closed && (self.high - self.low <= WIDTH * self.high || t.t <= self.low || t.t >= self.high) {
             return Next::GiveUp;
         }
+        // pressed against values that are not finite and still falling: nothing further along can be had
         let against_the_wall = self.wall - t.t <= WIDTH * self.wall;
         if !self.closed && against_the_wall && enough && slope <= self.rate {
             return Next::GiveUp;
         }
+        // the decrease is safe from here on, so phi itself may be minimised
         if enough && slope >= 0.0 {
             self.tilting = false;
         }
         if self.tilting && phi <= self.x.phi && !enough {
+            // lower than the best end but not by enough: phi would lure the bracket away from steps that satisfy the first
+            // condition, psi does not
             let r = self.rate;
             let (mut x, mut y) = (self.x.tilted(r), self.y.tilted(r));
             self.refine(&mut x, &mut y, t.tilted(r));
@@ -205,6 +211,7 @@ impl Bracket {
     fn bound(&mut self) {
         if self.closed {
             let width = (self.y.t - self.x.t).abs();
+            // interpolation that shrinks the bracket by less than a third in two steps is given up for bisection, once
             if width >= 0.66 * self.previous_width {
                 self.step = self.x.t + 0.5 * (self.y.t - self.x.t);
             }
@@ -213,6 +220,7 @@ impl Bracket {
             self.low = self.x.t.min(self.y.t);
             self.high = self.x.t.max(self.y.t);
         } else {
+            // still open: the next trial may go between 1.1 and REACH times this advance further
             let advance = self.step - self.x.t;
             self.low = self.step + 1.1 * advance;
             self.high = self.step + REACH * advance;
@@ -249,6 +257,7 @@ impl Bracket {
         } else {
             self.low
         };
+        // the ends move so that x stays the lowest point and the slope at x points into the bracket
         if t.phi > x.phi {
             *y = t;
         } else {
@@ -267,6 +276,7 @@ impl Bracket {
         let cubic = beyond.unwrap_or(if t.t > x.t { self.high } else { self.low });
         if self.closed {
             let nearer = if (cubic - t.t).abs() < (secant - t.t).abs() { cubic } else { secant };
+            // not too close to y, or the bracket would shrink from one side only
             let limit = t.t + 0.66 * (y.t - t.t);
             if t.t > x.t { nearer.min(limit) } else { nearer.max(limit) }
         } else {

@@ -80,6 +80,7 @@ impl<O: Optimiser> Optimiser for Proximal<O> {
                 break;
             }
         }
+        // without the pull, so that the end is a stationary point of F and not of the sum
         state.borrow_mut().release_at_best();
         let stop = self.step(&state, done, watch)?;
         Ok(state.into_inner().end(stop))
@@ -97,9 +98,11 @@ impl<O: Optimiser> Proximal<O> {
         let start = state.borrow().here.theta.clone();
         let before = state.borrow().iterations;
         let mut failure = None;
+        // the inner solver and its observer both need the state, never at the same time: hence the RefCell
         let run = self.inner.minimise(&mut Sum(state), &start, &mut |p| {
             let mut state = state.borrow_mut();
             state.iterations = before + p.iteration;
+            // an observer cannot return an error: it stops the solver, and the error is raised below
             if let Err(e) = state.arrive(p.theta) {
                 failure = Some(e);
                 return ControlFlow::Break(());
@@ -227,6 +230,7 @@ impl Objective for Sum<'_, '_> {
 
     fn eval(&mut self, theta: &[f64], grad: &mut [f64]) -> Result<f64> {
         let mut state = self.0.borrow_mut();
+        // F is evaluated once; the pull is added to copies, so F's own value and gradient stay as they were
         let point = state.look(theta)?;
         let mut sum = point.value;
         grad.copy_from_slice(&point.grad);
@@ -238,6 +242,7 @@ impl Objective for Sum<'_, '_> {
             }
             sum += 0.5 * state.kappa * square;
         }
+        // a line search that fails returns its lowest trial, which is not always its last: remember it, or it costs a pass
         if sum < state.lowest_sum && state.last.theta == theta && state.last.is_finite() {
             state.lowest_sum = sum;
             let State { lowest, last, .. } = &mut *state;

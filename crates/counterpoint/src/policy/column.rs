@@ -5,7 +5,7 @@
 
 use super::{Family, Law, TargetPolicy};
 use crate::data::{Block, Schema, TargetColumns};
-use crate::error::{Error, Result};
+use crate::error::{Error, Hint, Remedy, Result};
 use rand::Rng;
 
 /// The policy whose density at the logged action stands in a column of the log ([`TargetColumns::Density`]).
@@ -44,7 +44,7 @@ impl TargetPolicy for TargetDensity {
         match &schema.target {
             Some(TargetColumns::Density(_)) => Ok(()),
             _ => Err(Error::data("the log has no column with the density of the target policy")
-                .hint("name it with LogBuilder::target_density or Roles::target")),
+                .hint(Hint::from("name it with ") + Remedy::TargetDensity)),
         }
     }
 }
@@ -110,7 +110,7 @@ impl TargetPolicy for TargetAction {
             ))
             .hint("name one target action and one std for each action column, in their order")),
             _ => Err(Error::data("the log has no column with the action of the target policy")
-                .hint("name it with LogBuilder::target_action or Roles::target")),
+                .hint(Hint::from("name it with ") + Remedy::TargetAction)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The columns a policy is for, and the rows it was learned from.
 
 use super::Origin;
-use crate::data::{Input, Log, Schema};
+use crate::data::{Input, Log, Schema, check_word};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,7 @@ impl Columns {
         if self.actions.is_empty() {
             return Err(Error::policy("it has no action column"));
         }
+        self.contexts.iter().chain(&self.actions).try_for_each(|name| check_word(name))?;
         Input::check(&self.inputs)?;
         if !self.inputs.is_empty() && Input::expand(&self.inputs) != self.contexts {
             return Err(Error::policy("its inputs and its contexts do not name the same columns"));

@@ -3,18 +3,21 @@
 //! It is a header {format, version, kind}, notes for people, and the policy. Format, version and kind are checked before
 //! anything else is believed: a file of another version is refused, never guessed at. Then every part is checked as it is
 //! read: lengths against each other (so no count is larger than the file), numbers for being finite, stds and bandwidths for
-//! being positive, edges for being sorted. Version 1, which knew only parametric policies, is still read. Writing goes to a
-//! temporary file that is renamed when complete.
+//! being positive, edges for being sorted; and the policy must act where it was learned. Last, its checksum must be right: a
+//! flipped bit would otherwise be another policy. Version 1, which knew only parametric policies, and version 2, which had no
+//! checksum, are still read. Writing goes to a temporary file that is renamed when complete.
 
-use super::{Policy, RulePolicy, SavedPolicy, SoftmaxPolicy};
+use super::{ModelPolicy, Policy, RulePolicy, SavedPolicy, SoftmaxPolicy, TargetPolicy};
+use crate::data::checksum::Checksum;
 use crate::data::files::{read_text, write_whole};
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::path::Path;
 
 const FORMAT: &str = "counterpoint-policy";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What is looked at first.
 #[derive(Deserialize)]
@@ -37,6 +40,8 @@ struct Written<'a, P> {
     /// For people: what the policy rests on.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'a [String],
+    /// Of all of it; see [`checksum`].
+    checksum: String,
     policy: &'a P,
 }
 
@@ -48,13 +53,22 @@ struct Read<P> {
     _format: String,
     #[serde(rename = "version")]
     _version: u32,
-    #[serde(rename = "kind", default)]
-    _kind: Option<String>,
-    #[serde(rename = "std", default)]
-    _std: Option<Vec<f64>>,
-    #[serde(rename = "notes", default)]
-    _notes: Vec<String>,
+    #[serde(default)]
+    kind: Option<String>,
+    #[serde(default)]
+    std: Option<Vec<f64>>,
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default)]
+    checksum: Option<String>,
     policy: P,
+}
+
+/// The checksum of what a file says, however it is laid out. Numbers are written so that reading gives the same bits, and so the
+/// same text again.
+fn checksum<P: Serialize>(kind: Option<&str>, std: Option<&[f64]>, notes: &[String], policy: &P) -> String {
+    let text = serde_json::to_string(&(kind, std, notes, policy)).unwrap_or_default();
+    Checksum::of(text.as_bytes()).to_string()
 }
 
 fn bad(e: serde_json::Error) -> Error {
@@ -66,13 +80,22 @@ fn bad(e: serde_json::Error) -> Error {
 }
 
 fn written<P: Serialize>(kind: &'static str, std: Option<Vec<f64>>, notes: &[String], policy: &P) -> String {
-    let file = Written { format: FORMAT, version: VERSION, kind, std, notes, policy };
+    let checksum = checksum(Some(kind), std.as_deref(), notes, policy);
+    let file = Written { format: FORMAT, version: VERSION, kind, std, notes, checksum, policy };
     // a policy is finite numbers and strings: it cannot fail to serialise
     serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
 }
 
-fn read<P: DeserializeOwned>(text: &str) -> Result<P> {
-    serde_json::from_str::<Read<P>>(text).map(|file| file.policy).map_err(bad)
+fn read<P: DeserializeOwned + Serialize + Into<SavedPolicy>>(text: &str) -> Result<SavedPolicy> {
+    let file: Read<P> = serde_json::from_str(text).map_err(bad)?;
+    let Read { kind, std, notes, checksum: said, policy, .. } = file;
+    if said.is_some_and(|said| said != checksum(kind.as_deref(), std.as_deref(), &notes, &policy)) {
+        return Err(Error::policy("its checksum is wrong: it was changed or damaged after it was written")
+            .hint("learn it again, or copy it again; who changed it by hand takes the line \"checksum\" out"));
+    }
+    let policy = policy.into();
+    policy.check_acts()?;
+    Ok(policy)
 }
 
 impl SavedPolicy {
@@ -81,12 +104,19 @@ impl SavedPolicy {
         self.to_json_noting(&[])
     }
 
+    /// SHA-256 of the file as [`to_json`](Self::to_json) writes it, in hexadecimal digits: what `sha256sum` says of a policy file
+    /// without notes. Certificates carry it.
+    pub fn sha256(&self) -> String {
+        Sha256::digest(self.to_json()).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// The same with notes for people who open the file, such as that the policy was learned from estimated propensities.
     pub fn to_json_noting(&self, notes: &[String]) -> String {
         match self {
             SavedPolicy::Parametric(policy) => policy.to_json_noting(notes),
             SavedPolicy::Rule(policy) => written(self.kind(), None, notes, policy),
             SavedPolicy::Softmax(policy) => written(self.kind(), None, notes, policy),
+            SavedPolicy::Model(policy) => written(self.kind(), None, notes, policy),
         }
     }
 
@@ -103,17 +133,33 @@ impl SavedPolicy {
             });
         };
         if format != FORMAT {
-            return Err(Error::policy(format!("its format is {format:?}, expected {FORMAT:?}")));
+            return Err(Error::policy(format!("its format is {format:?}, expected {FORMAT:?}"))
+                .hint("policy files are written by `learn`, `select` and `rival`"));
         }
         match (version, header.kind.as_deref()) {
-            (1, None) | (2, Some("parametric")) => read::<Policy>(text).map(SavedPolicy::from),
-            (2, Some("rule")) => read::<RulePolicy>(text).map(SavedPolicy::from),
-            (2, Some("softmax")) => read::<SoftmaxPolicy>(text).map(SavedPolicy::from),
-            (1 | 2, kind) => Err(Error::policy(format!("its kind is {:?}", kind.unwrap_or_default()))
-                .hint("the kinds are parametric, rule and softmax")),
+            (1, None) | (2 | 3, Some("parametric")) => read::<Policy>(text),
+            (2 | 3, Some("model")) => read::<ModelPolicy>(text),
+            (2 | 3, Some("rule")) => read::<RulePolicy>(text),
+            (2 | 3, Some("softmax")) => read::<SoftmaxPolicy>(text),
+            (1..=VERSION, kind) => Err(Error::policy(format!("its kind is {:?}", kind.unwrap_or_default()))
+                .hint("the kinds are parametric, model, rule and softmax")),
             _ => Err(Error::policy(format!("it is of version {version}, this program reads versions 1 to {VERSION}"))
                 .hint("use the release of counterpoint that wrote it, or learn it again")),
         }
+    }
+
+    /// Refuses a policy whose numbers are finite one by one and overflow together: in the middle of the contexts that it was learned
+    /// from, and one unit to either side, its mean must be a number.
+    fn check_acts(&self) -> Result<()> {
+        let Some(scaler) = self.scaler() else { return Ok(()) };
+        for z in [0.0, -1.0, 1.0] {
+            let x: Vec<f64> = scaler.shift.iter().zip(&scaler.unit).map(|(s, u)| s + z * u).collect();
+            if !self.mean(&x).is_none_or(|mean| mean.iter().all(|m| m.is_finite())) {
+                return Err(Error::policy("its action is not a finite number even where it was learned")
+                    .hint("the file is damaged: learn the policy again, or copy it again"));
+            }
+        }
+        Ok(())
     }
 
     /// Writes the file whole or not at all.

@@ -5,12 +5,15 @@
 //! a rule with noise around it, [`SoftmaxPolicy`] a softmax over buckets. [`SavedPolicy`] is any of them, with one file
 //! format; [`TargetPolicy`] is what evaluation, certificates and acting ask of a policy, and what your own implements.
 
+mod axis;
 mod buckets;
 mod column;
 mod columns;
+mod draws;
 mod family;
 mod file;
 mod mean;
+mod model_policy;
 mod noise;
 mod origin;
 mod rule;
@@ -19,15 +22,19 @@ mod softmax;
 mod std;
 mod target;
 
+pub use axis::{Axis, AxisScale, PointMeasure};
 pub use buckets::Buckets;
 pub use column::{TargetAction, TargetDensity};
 pub use columns::Columns;
-pub(crate) use family::{Column, Member, Spread, Visit, bell};
+pub use draws::DrawKeys;
+pub(crate) use family::{Column, Member, Spread, Visit, bell, normal_cdf};
 pub use family::{Family, HALF_LN_2PI, Support};
 pub(crate) use mean::{At, Coefficients, Features, Model, Room, Size, Slots, StripModel, VisitMean};
 pub use mean::{Clp, Linear, Link, Mean, Network, Parts};
+pub use model_policy::{LoggingLaw, MeanRule, Member as ModelMember, ModelParts, ModelPolicy};
+pub(crate) use model_policy::{least, reach, smoothed, smoothing};
 pub use noise::{Kernel, Noise};
-pub use origin::Origin;
+pub use origin::{GateFigures, Origin};
 pub use rule::{Rule, RulePolicy};
 #[cfg(feature = "rivals")]
 pub(crate) use rule::{columns, polynomial};
@@ -47,7 +54,8 @@ use serde::{Deserialize, Serialize};
 /// A stochastic policy pi(a|x) = D(mu(x), std).
 ///
 /// ```
-/// use counterpoint::{Family, Policy};
+/// use counterpoint::policy::Family;
+/// use counterpoint::Policy;
 /// // the policy that logged the paper's data: log-normal with mean 2 and std 1, whatever the context
 /// let policy = Policy::constant(Family::LogNormal, &["x0", "x1"], &["action"], &[2.0], &[1.0])?;
 /// assert!((policy.mean(&[0.3, 0.7])[0] - 2.0).abs() < 1e-12);

@@ -1,16 +1,17 @@
 //! Any policy that has a file: learned, a rule with noise, a softmax over buckets.
 
-use super::{Columns, Law, Origin, Policy, RulePolicy, SoftmaxPolicy, TargetPolicy};
+use super::{Columns, Law, ModelPolicy, Origin, Policy, RulePolicy, SoftmaxPolicy, TargetPolicy};
 use crate::data::{Block, Input, Schema};
 use crate::error::{Error, Result};
+use crate::features::Scaler;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 /// A policy of any kind that has a file; evaluation, certificates and acting take it whatever its kind.
 ///
 /// ```
-/// use counterpoint::policy::{SavedPolicy, TargetPolicy};
-/// use counterpoint::{Family, Policy};
+/// use counterpoint::policy::{Family, SavedPolicy, TargetPolicy};
+/// use counterpoint::Policy;
 /// let policy = Policy::constant(Family::Normal, &["x"], &["a"], &[1.0], &[0.5])?;
 /// let saved = SavedPolicy::from(policy.clone());
 /// let again = SavedPolicy::from_json(&saved.to_json())?; // checked before it is believed
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "policy", rename_all = "kebab-case")]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant)] // one per process
 pub enum SavedPolicy {
     /// A mean model times a family.
     Parametric(Policy),
@@ -28,6 +30,14 @@ pub enum SavedPolicy {
     Rule(RulePolicy),
     /// A softmax over buckets, uniform within a bucket.
     Softmax(SoftmaxPolicy),
+    /// A mean found by models of the cost.
+    Model(ModelPolicy),
+}
+
+impl From<ModelPolicy> for SavedPolicy {
+    fn from(policy: ModelPolicy) -> Self {
+        SavedPolicy::Model(policy)
+    }
 }
 
 impl From<Policy> for SavedPolicy {
@@ -55,6 +65,7 @@ impl SavedPolicy {
             SavedPolicy::Parametric(_) => "parametric",
             SavedPolicy::Rule(_) => "rule",
             SavedPolicy::Softmax(_) => "softmax",
+            SavedPolicy::Model(_) => "model",
         }
     }
 
@@ -64,6 +75,17 @@ impl SavedPolicy {
             SavedPolicy::Parametric(policy) => policy.columns(),
             SavedPolicy::Rule(policy) => policy.columns.clone(),
             SavedPolicy::Softmax(policy) => policy.columns.clone(),
+            SavedPolicy::Model(policy) => policy.parts().columns.clone(),
+        }
+    }
+
+    /// How contexts are scaled, where the policy scales them.
+    pub fn scaler(&self) -> Option<&Scaler> {
+        match self {
+            SavedPolicy::Parametric(policy) => Some(&policy.scaler),
+            SavedPolicy::Rule(policy) => Some(&policy.scaler),
+            SavedPolicy::Softmax(policy) => Some(&policy.softmax.scaler),
+            SavedPolicy::Model(_) => None,
         }
     }
 
@@ -78,6 +100,7 @@ impl SavedPolicy {
             SavedPolicy::Parametric(policy) => policy.check(),
             SavedPolicy::Rule(policy) => policy.check(),
             SavedPolicy::Softmax(policy) => policy.check(),
+            SavedPolicy::Model(policy) => policy.check(),
         }
     }
 
@@ -98,6 +121,7 @@ impl SavedPolicy {
             SavedPolicy::Parametric(policy) => policy,
             SavedPolicy::Rule(policy) => policy,
             SavedPolicy::Softmax(policy) => policy,
+            SavedPolicy::Model(policy) => policy,
         }
     }
 }

@@ -223,6 +223,11 @@ impl TargetPolicy for Policy {
         (0..mean.len()).map(|c| self.family.sample(mean[c], std[c], rng)).collect()
     }
 
+    fn sampler<'a>(&'a self, x: &[f64]) -> Box<dyn Fn(&mut dyn Rng) -> Vec<f64> + 'a> {
+        let (mean, std) = (self.mean(x), self.std());
+        Box::new(move |rng| (0..mean.len()).map(|c| self.family.sample(mean[c], std[c], rng)).collect())
+    }
+
     fn log_densities(&self, block: &Block, out: &mut Vec<f64>) {
         let mut scorer = self.scorer();
         let (mut x, mut a) = (vec![0.0; block.x.len()], vec![0.0; block.a.len()]);

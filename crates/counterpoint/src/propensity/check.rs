@@ -7,7 +7,7 @@
 use super::regress::Regression;
 use crate::data::{ActionModel, Estimated, Sampled};
 use crate::describe::PropensityCheck;
-use crate::error::{Error, Result};
+use crate::error::{Error, Hint, Remedy, Result};
 use crate::features::anchors::quantile_sorted;
 use crate::folds::{FOLDS, Fit, Residuals};
 
@@ -35,7 +35,10 @@ const SMALLEST: f64 = -700.0;
 /// Rows from which quantiles and atoms are taken.
 pub(super) const SAMPLE: usize = 50_000;
 
-const LOG_IT: &str = "log the density when the action is drawn, and name that column with --propensity COLUMN";
+/// The true remedy for propensities that nobody logged.
+fn log_it() -> Hint {
+    Hint::from("log the density when the action is drawn, and name that column with ") + Remedy::Propensity
+}
 
 /// What a sample of one action column says before any fit.
 pub(super) struct Atoms {
@@ -49,7 +52,7 @@ pub(super) struct Atoms {
 pub(super) fn atoms(rows: u64, sample: &Sampled, names: &[String]) -> Result<Vec<Atoms>> {
     if rows < MIN_ROWS {
         return Err(Error::data(format!("{rows} rows are too few to estimate propensities from"))
-            .hint(format!("at least {MIN_ROWS} are needed; {LOG_IT}")));
+            .hint(Hint::from(format!("at least {MIN_ROWS} are needed; ")) + log_it()));
     }
     let q = names.len();
     (0..q)
@@ -62,7 +65,7 @@ pub(super) fn atoms(rows: u64, sample: &Sampled, names: &[String]) -> Result<Vec
             let refuse = |what: String| {
                 Error::data(what)
                     .at(format!("column {:?}", names[c]))
-                    .hint(format!("densities are for continuous actions; leave such rows out, or {LOG_IT}"))
+                    .hint(Hint::from("densities are for continuous actions; leave such rows out, or ") + log_it())
             };
             if runs.len() < MIN_DISTINCT {
                 return Err(refuse(format!("it has only {} different actions, which have no density", runs.len())));
@@ -99,7 +102,7 @@ pub(super) fn representable(residuals: &Residuals) -> Result<()> {
     if !(smallest > SMALLEST && largest < -SMALLEST) {
         return Err(Error::data("its action lies so far from what the contexts predict that its density is 0")
             .at(format!("row {}", row + 1))
-            .hint(format!("leave the row out if it is an error, or {LOG_IT}")));
+            .hint(Hint::from("leave the row out if it is an error, or ") + log_it()));
     }
     Ok(())
 }
@@ -129,7 +132,7 @@ pub(super) fn judge(
                 m.kolmogorov
             ))
             .at(format!("column {:?}", m.action))
-            .hint(LOG_IT));
+            .hint(log_it()));
         }
         warnings.extend(doubts(m, root));
     }

@@ -18,6 +18,7 @@
 //! checked (`check`), in words; where no density of this kind can be right the log is refused. Every later result says that
 //! it rests on an estimate.
 
+mod cells;
 mod check;
 mod regress;
 mod spread;
@@ -42,7 +43,8 @@ const ROWS_A_FEATURE: usize = 10;
 /// Estimates the propensities of a log that has none.
 ///
 /// ```
-/// use counterpoint::{Engine, Family, Log, Policy, propensity};
+/// use counterpoint::policy::Family;
+/// use counterpoint::{Engine, Log, Policy, propensity};
 /// // logged by a policy that is known here, so that the estimate can be compared
 /// let n = 4000;
 /// let logging = Policy::constant(Family::LogNormal, &[], &["a"], &[2.0], &[1.0])?;
@@ -95,7 +97,12 @@ pub fn estimate(bare: &dyn Source) -> Result<Fitted> {
     };
     let fit = bare.get(densities.clone())?;
     check::representable(&fit.residuals)?;
-    let facts = check::judge(columns.rows, &schema.contexts, facts, &fit, &atoms)?;
+    let mut facts = check::judge(columns.rows, &schema.contexts, facts, &fit, &atoms)?;
+    if !schema.contexts.is_empty() {
+        let looked = bare.get(Sample::of(columns.rows, cells::LOOKED_AT))?;
+        let residuals = densities.residuals(&looked.block(schema.contexts.len(), schema.actions.len()));
+        facts.warnings.extend(cells::check(&looked.x, &schema.contexts, &schema.actions, &residuals)?);
+    }
     Ok(Fitted { densities, facts })
 }
 

@@ -2,11 +2,14 @@
 
 use crate::estimate::{Estimator, ModelTerm};
 use crate::features::{Anchors, ContextKind};
+use crate::policy::AxisScale;
 use serde::{Deserialize, Serialize};
 
 /// The mean model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MeanChoice {
+    /// The cheapest action by models of the cost, kept where the log has been.
+    Greedy(GreedyChoice),
     /// One action for everybody.
     Constant,
     /// Linear in the contexts.
@@ -37,6 +40,77 @@ impl MeanChoice {
     pub fn clp() -> Self {
         MeanChoice::Clp { basis: Basis::default(), temperature: 10.0 }
     }
+}
+
+/// Settings of the greedy policy. What is absent is found from the log by cross-fitting.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GreedyChoice {
+    /// The models of the cost.
+    pub models: ModelsName,
+    /// The std in units of the log's own spread, (0, 2].
+    pub std_share: Option<f64>,
+    /// Part of the way from the log's mean to the greedy action, (0, 1].
+    pub step: Option<f64>,
+    /// No action below this; absent: the smallest logged action.
+    pub min_action: Option<f64>,
+    /// No action above this; absent: the largest logged action.
+    pub max_action: Option<f64>,
+    /// No mean further than this from the log's mean given the context, > 0, in units of the action (of its logarithm on the
+    /// logarithmic scale).
+    pub max_change: Option<f64>,
+    /// The grid of actions.
+    pub grid: GridChoice,
+    /// The scale on which noise is normal; absent: found from the log.
+    pub scale: Option<AxisScale>,
+}
+
+/// Which models of the cost a greedy policy follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelsName {
+    /// The best of all, or a stack of them.
+    #[default]
+    Auto,
+    /// All of them, stacked.
+    Stack,
+    /// The same costs for every context.
+    Constant,
+    /// Linear in the contexts.
+    Linear,
+    /// Splines, products or kernels of the contexts.
+    Ridge,
+    /// Boosted trees.
+    Trees,
+    /// Boosted trees on the contexts, with leaves that are smooth functions of the action.
+    ActionTrees,
+    /// A small network.
+    Network,
+}
+
+/// On which grid a greedy policy acts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum GridChoice {
+    /// By name.
+    Named(GridName),
+    /// Multiples of this step, > 0.
+    Step(f64),
+}
+
+impl Default for GridChoice {
+    fn default() -> Self {
+        GridChoice::Named(GridName::Auto)
+    }
+}
+
+/// The named grids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GridName {
+    /// The logged actions where they are tied, else none.
+    Auto,
+    /// None.
+    Off,
 }
 
 /// Features of contexts and actions: of the loss predictor, and of the loss model under other policies.

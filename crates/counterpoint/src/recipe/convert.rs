@@ -31,6 +31,7 @@ impl Flat {
         let basis = self.basis()?;
         let is_clp = self.policy == Some(PolicyName::Clp);
         let policy = match self.policy {
+            Some(PolicyName::Greedy) => MeanChoice::Greedy(self.greedy()),
             Some(PolicyName::Constant) => MeanChoice::Constant,
             Some(PolicyName::Linear) => MeanChoice::Linear,
             Some(PolicyName::Poly) => MeanChoice::Poly,
@@ -72,6 +73,19 @@ impl Flat {
             precision: self.precision.unwrap_or(d.precision),
             seed: self.seed.unwrap_or(d.seed),
         })
+    }
+
+    fn greedy(&self) -> GreedyChoice {
+        GreedyChoice {
+            models: self.models.unwrap_or_default(),
+            std_share: self.std_share,
+            step: self.step,
+            min_action: self.min_action,
+            max_action: self.max_action,
+            max_change: self.max_change,
+            grid: self.action_grid.unwrap_or_default(),
+            scale: self.action_scale,
+        }
     }
 
     fn basis(&self) -> Result<Basis> {
@@ -132,6 +146,12 @@ impl Flat {
 
     fn write_policy(&mut self, r: &Recipe) {
         self.policy = Some(match r.policy {
+            MeanChoice::Greedy(g) => {
+                (self.models, self.std_share, self.step) = (Some(g.models), g.std_share, g.step);
+                (self.min_action, self.max_action, self.max_change) = (g.min_action, g.max_action, g.max_change);
+                (self.action_grid, self.action_scale) = (Some(g.grid), g.scale);
+                PolicyName::Greedy
+            }
             MeanChoice::Constant => PolicyName::Constant,
             MeanChoice::Linear => PolicyName::Linear,
             MeanChoice::Poly => PolicyName::Poly,
@@ -195,11 +215,18 @@ impl Flat {
         }
         let fixed = if let Some(StdKind::Fixed(v)) = self.std { Some(v) } else { None };
         let baseline = if let Some(Baseline::Value(v)) = self.baseline { Some(v) } else { None };
+        let grid = if let Some(GridChoice::Step(v)) = self.action_grid { Some(v) } else { None };
         /// A field, its value, whether a value is allowed, and how the range is written.
         type Range<'a> = (&'a str, Option<f64>, fn(f64) -> bool, &'a str);
         let positive: fn(f64) -> bool = |v| v > 0.0;
         let at_least_0: fn(f64) -> bool = |v| v >= 0.0;
-        let real: [Range; 15] = [
+        let real: [Range; 21] = [
+            ("std_share", self.std_share, |v| v > 0.0 && v <= 2.0, "in (0, 2]"),
+            ("step", self.step, |v| v > 0.0 && v <= 1.0, "in (0, 1]"),
+            ("min_action", self.min_action, |_| true, "finite"),
+            ("max_action", self.max_action, |_| true, "finite"),
+            ("max_change", self.max_change, positive, "> 0"),
+            ("action_grid", grid, positive, "> 0, or \"auto\" or \"off\""),
             ("bandwidth", self.bandwidth, positive, "> 0"),
             ("context_bandwidth", self.context_bandwidth, positive, "> 0"),
             ("temperature", self.temperature, positive, "> 0"),

@@ -8,13 +8,14 @@ use super::choices::*;
 use crate::error::{Error, Result};
 use crate::features::{Anchors, ContextKind, Scale};
 use crate::folds::Precision;
-use crate::policy::Family;
+use crate::policy::{AxisScale, Family};
 use serde::{Deserialize, Serialize};
 
 /// The mean models by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum PolicyName {
+    Greedy,
     Constant,
     Linear,
     Poly,
@@ -89,7 +90,7 @@ macro_rules! flat {
 
             /// With defaults where nothing is written.
             pub(super) fn filled(self) -> Flat {
-                let d = Flat::defaults();
+                let d = Flat { policy: Some(self.meant()), ..Flat::defaults() };
                 Flat { $( $name: self.$name.or(d.$name), )+ }
             }
 
@@ -103,9 +104,26 @@ macro_rules! flat {
 }
 
 flat! {
-    /// The mean model: constant, linear, poly, stratified, network or clp.
-    policy: PolicyName = Some(PolicyName::Clp),
-    /// The distribution around the mean: normal, lognormal or gamma.
+    /// greedy: the cheapest action by models of the cost. Or a mean model that goes down an estimator of its own cost: constant,
+    /// linear, poly, stratified, network or clp. Absent: clp where a field is set that only these have, else greedy.
+    policy: PolicyName = Some(PolicyName::Greedy),
+    /// greedy: models of the cost, one of auto, stack, constant, linear, ridge, trees, action-trees, network.
+    models: ModelsName = Some(ModelsName::Auto),
+    /// greedy: std in units of the log's own spread, (0, 2]; absent: found by cross-fitting.
+    std_share: f64 = None,
+    /// greedy: part of the way from the log's mean to the cheapest action, (0, 1]; absent: found by cross-fitting.
+    step: f64 = None,
+    /// greedy: no action below this; absent: the smallest logged action.
+    min_action: f64 = None,
+    /// greedy: no action above this; absent: the largest logged action.
+    max_action: f64 = None,
+    /// greedy: no mean further than this from the log's mean given the context, > 0, on the scale of the axis.
+    max_change: f64 = None,
+    /// greedy: auto (the logged actions where they are tied), off, or a step > 0 of which actions are multiples.
+    action_grid: GridChoice = Some(GridChoice::Named(GridName::Auto)),
+    /// greedy: the scale on which noise is normal, linear or log; absent: found from the log.
+    action_scale: AxisScale = None,
+    /// clp and other mean models: the distribution around the mean: normal, lognormal or gamma.
     family: Family = Some(Family::Normal),
     /// Scaling of the contexts: standard, min-max or none.
     scale: Scale = Some(Scale::Standard),
@@ -183,12 +201,32 @@ impl Flat {
         &["policy", "family", "context_map", "std", "estimator", "proximal_steps", "start"];
 
     /// Fields that came after settings belonged to choices: no older file lists them.
-    const YOUNGER: &[&str] = &["units"];
+    const YOUNGER: &[&str] = &["units", "models", "action_grid"];
+
+    /// The fields of the greedy policy.
+    pub(super) const GREEDY: &[&str] =
+        &["models", "std_share", "step", "min_action", "max_action", "max_change", "action_grid", "action_scale"];
+
+    /// The policy that is written, or the one that the other fields belong to.
+    pub(super) fn meant(&self) -> PolicyName {
+        let parametric = |f: &&&str| !Self::GREEDY.contains(f) && !["policy", "seed"].contains(f) && self.has(f);
+        match (self.policy, Self::FIELDS.iter().find(parametric)) {
+            (Some(policy), _) => policy,
+            (None, Some(_)) => PolicyName::Clp,
+            (None, None) => PolicyName::Greedy,
+        }
+    }
 
     /// The choice that a field belongs to, if for the choices made here the field has no effect.
     pub(crate) fn stranger(&self, field: &str) -> Option<&'static str> {
         let (d, f) = (Flat::defaults(), self);
-        let (policy, std) = (f.policy.or(d.policy), f.std.or(d.std));
+        let (policy, std) = (Some(f.meant()), f.std.or(d.std));
+        if Self::GREEDY.contains(&field) {
+            return (policy != Some(PolicyName::Greedy)).then_some("policy = greedy");
+        }
+        if policy == Some(PolicyName::Greedy) && !["policy", "seed"].contains(&field) {
+            return Some("policies with a mean model: constant, linear, poly, stratified, network or clp");
+        }
         let estimator = f.estimator.or(d.estimator);
         let is_clp = policy == Some(PolicyName::Clp);
         let model = f.needs_model();

@@ -12,8 +12,8 @@ mod flat;
 mod tests;
 
 pub use choices::{
-    Baseline, BaselineName, Basis, ContextChoice, Descent, EstimatorChoice, MeanChoice, ModelChoice, OptimiserName,
-    StartName, StdChoice,
+    Baseline, BaselineName, Basis, ContextChoice, Descent, EstimatorChoice, GreedyChoice, GridChoice, GridName,
+    MeanChoice, ModelChoice, ModelsName, OptimiserName, StartName, StdChoice,
 };
 pub(crate) use flat::{Flat, idle};
 
@@ -85,7 +85,7 @@ pub struct Recipe {
 impl Default for Recipe {
     fn default() -> Self {
         Recipe {
-            policy: MeanChoice::clp(),
+            policy: MeanChoice::Greedy(GreedyChoice::default()),
             family: Family::Normal,
             scale: Scale::Standard,
             std: StdChoice::Learned { floor: 0.01 },
@@ -132,6 +132,11 @@ pub(crate) fn misread(text: &str, e: &toml::de::Error, fields: &[&str], hint: &s
 }
 
 impl Recipe {
+    /// The paper's: the counterfactual loss predictor by soft-clipped importance weights, from several starts.
+    pub fn clp() -> Self {
+        Recipe { policy: MeanChoice::clp(), ..Recipe::default() }
+    }
+
     /// Every field as it is written in TOML: name, default, meaning and range.
     pub fn describe() -> Vec<(&'static str, String, String)> {
         Flat::describe()
@@ -161,7 +166,7 @@ impl Recipe {
     ///
     /// ```
     /// use counterpoint::Recipe;
-    /// let linear = Recipe::default().changed(&"policy = \"linear\"\ncap = 20.0".parse()?)?;
+    /// let linear = Recipe::clp().changed(&"policy = \"linear\"\ncap = 20.0".parse()?)?;
     /// assert!(linear.to_toml().contains("cap = 20.0") && !linear.to_toml().contains("anchors"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

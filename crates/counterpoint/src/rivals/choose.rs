@@ -1,8 +1,9 @@
 //! The offline choice among settings, as in the paper: the best SNIPS on the valid rows among policies that pass the gate.
 
 use super::{Figures, Rival, figures};
+use crate::certify::Gate;
 use crate::policy::SavedPolicy;
-use crate::{Engine, Error, Gate, Log, Policy, Result};
+use crate::{Engine, Error, Log, Policy, Result};
 use serde::{Deserialize, Serialize};
 
 /// The paper believes a policy if n_eff / n is at least 1%, and asks nothing else.
@@ -96,7 +97,9 @@ pub fn choose(
     let all = all?;
     match best(&all, gate, |j| j.figures).cloned() {
         Some(best) => Ok(Chosen { best, all }),
-        None => Err(Error::data(format!("none of the {} candidates passes the gate on the valid part", grid.len()))
-            .hint("the log supports no policy of this grid: try wider noise")),
+        None => {
+            Err(Error::unsupported(format!("none of the {} candidates passes the gate on the valid part", grid.len()))
+                .hint("the log supports no policy of this grid: try wider noise"))
+        }
     }
 }

@@ -76,7 +76,7 @@ fn every_rival_beats_the_log_and_survives_its_file() {
 #[test]
 fn the_choice_is_the_best_that_passes_and_does_not_depend_on_threads() {
     let log = uniform_log(1500, |x, a| (a - 1.0 - x).abs() - 1.0);
-    let parts = log.split(crate::SplitRule::default()).expect("parts");
+    let parts = log.split(crate::data::SplitRule::default()).expect("parts");
     // the first is too narrow to be believed: about 750 * 2 * 0.003 / 3 valid rows see it
     let grid = [0.002, 0.3, 0.8].map(|share| {
         Rival::Ks(Smoothing {

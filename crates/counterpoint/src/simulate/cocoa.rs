@@ -19,7 +19,8 @@
 
 #[cfg(feature = "readers")]
 use crate::data::{Column, Table};
-use crate::{Family, Log, Policy, Result};
+use crate::policy::Family;
+use crate::{Log, Policy, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;

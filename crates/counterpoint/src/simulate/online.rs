@@ -2,8 +2,10 @@
 
 use super::potentials::{Simulated, Split, reward};
 #[cfg(feature = "readers")]
-use crate::data::{Column, Table};
-use crate::{Family, Log, Part, Policy, Result};
+use crate::data::{Column, Part, Table};
+use crate::policy::{Family, TargetPolicy};
+use crate::rng::{Purpose, stream};
+use crate::{Log, Policy, Result};
 use rayon::prelude::*;
 
 /// Actions drawn for each context when a policy's value is measured, as in the paper.
@@ -52,7 +54,7 @@ impl Simulated {
     }
 
     /// The true value of a policy on one part: the known reward averaged over [`DRAWS`] sampled actions a context.
-    pub fn online_value(&self, policy: &Policy, part: Split, seed: u64) -> f64 {
+    pub fn online_value(&self, policy: &dyn TargetPolicy, part: Split, seed: u64) -> f64 {
         let rows = self.rows(part);
         let columns = [&self.x[0][rows.clone()], &self.x[1][rows.clone()]];
         online_value(policy, columns, &self.potential[rows], seed)
@@ -61,16 +63,16 @@ impl Simulated {
 
 /// The known reward of a policy averaged over [`DRAWS`] sampled actions for each context. Seeded, and the same on any
 /// number of threads.
-pub fn online_value(policy: &Policy, x: [&[f64]; 2], potential: &[f64], seed: u64) -> f64 {
+pub fn online_value(policy: &dyn TargetPolicy, x: [&[f64]; 2], potential: &[f64], seed: u64) -> f64 {
     let totals: Vec<f64> = (0..potential.len())
         .collect::<Vec<_>>()
         .par_chunks(1024)
         .map(|rows| {
-            let mut scorer = policy.scorer();
             let mut total = 0.0;
             for &i in rows {
+                let sampler = policy.sampler(&[x[0][i], x[1][i]]); // what the draws share is computed once
                 for draw in 0..DRAWS {
-                    let (a, _) = scorer.sample(&[x[0][i], x[1][i]], seed, i as u64 * DRAWS + draw);
+                    let a = sampler(&mut stream(seed, Purpose::Act, i as u64 * DRAWS + draw));
                     total += reward(a[0], potential[i]);
                 }
             }

@@ -13,7 +13,7 @@
 
 #[cfg(feature = "readers")]
 use crate::data::{Column, Table};
-use crate::{Log, Policy, Result};
+use crate::{Log, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -96,7 +96,7 @@ impl Outlier {
     }
 
     /// The true value of a policy on the contexts of this log, outlier aside: the reward without its noise.
-    pub fn online_value(&self, policy: &Policy, seed: u64) -> f64 {
+    pub fn online_value(&self, policy: &dyn crate::policy::TargetPolicy, seed: u64) -> f64 {
         let n = self.action.len() - 1;
         online_value(policy, [&self.x[0][..n], &self.x[1][..n]], &self.potential[..n], seed)
     }

@@ -10,7 +10,9 @@
 
 #[cfg(feature = "readers")]
 use crate::data::{Column, Table};
-use crate::{Engine, Estimate, Estimator, Family, Log, Policy, Result, evaluate};
+use crate::evaluate::Estimate;
+use crate::policy::Family;
+use crate::{Engine, Estimator, Log, Policy, Result, evaluate};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;

@@ -5,7 +5,8 @@ use crate::data::{Log, Schema, View};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::folds::{
-    Design, Here, Partial, Prepared, Risk, RiskSpec, Scored, Threads, Weighed, WeightAnswer, WeightAsk, score,
+    Control, Design, Here, Partial, Prepared, Risk, RiskSpec, Scored, Threads, Weighed, WeightAnswer, WeightAsk,
+    score_with,
 };
 use crate::policy::TargetPolicy;
 use std::borrow::Cow;
@@ -62,8 +63,8 @@ impl Source for Local<'_> {
         Ok(Box::new(Ready { design: Design::from_spec(&self.log, spec)?, engine: self.engine }))
     }
 
-    fn weigh<'a>(&'a self, policy: &dyn TargetPolicy) -> Result<Box<dyn Weighed + 'a>> {
-        Ok(Box::new(Weights { rows: score(self.engine, &self.log, policy)?, engine: self.engine }))
+    fn weigh_with<'a>(&'a self, policy: &dyn TargetPolicy, control: Option<&Control>) -> Result<Box<dyn Weighed + 'a>> {
+        Ok(Box::new(Weights { rows: score_with(self.engine, &self.log, policy, control)?, engine: self.engine }))
     }
 
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {
@@ -97,8 +98,9 @@ impl Source for Log {
         Ok(Box::new(Ready { design: Design::from_spec(self, spec)?, engine: Engine::shared() }))
     }
 
-    fn weigh<'a>(&'a self, policy: &dyn TargetPolicy) -> Result<Box<dyn Weighed + 'a>> {
-        Ok(Box::new(Weights { rows: score(Engine::shared(), self, policy)?, engine: Engine::shared() }))
+    fn weigh_with<'a>(&'a self, policy: &dyn TargetPolicy, control: Option<&Control>) -> Result<Box<dyn Weighed + 'a>> {
+        let engine = Engine::shared();
+        Ok(Box::new(Weights { rows: score_with(engine, self, policy, control)?, engine }))
     }
 
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {

@@ -8,19 +8,19 @@
 //! The one hot question, the risk of a policy with its gradient, is prepared once ([`Source::prepare`]): then theta goes in and sums
 //! come out. The optimiser stays with the caller.
 
-mod ask;
 mod local;
+mod questions;
 mod shards;
 mod wire;
 
-pub use ask::{Answer, Ask, PolicyWeights};
 pub use local::Local;
+pub use questions::{Answer, Ask, PolicyWeights};
 pub use shards::{DividedShards, LocalShard, Shard, Shards};
 
 use crate::data::{Log, Schema, View};
 use crate::engine::{Engine, Member};
 use crate::error::{Error, Result};
-use crate::folds::{Prepared, RiskSpec, Weighed};
+use crate::folds::{Control, Prepared, RiskSpec, Weighed};
 use crate::policy::TargetPolicy;
 
 /// Rows that can be asked.
@@ -56,7 +56,12 @@ pub trait Source: Sync {
     fn prepare<'a>(&'a self, spec: &RiskSpec) -> Result<Box<dyn Prepared + 'a>>;
 
     /// Weighs the rows by a policy.
-    fn weigh<'a>(&'a self, policy: &dyn TargetPolicy) -> Result<Box<dyn Weighed + 'a>>;
+    fn weigh<'a>(&'a self, policy: &dyn TargetPolicy) -> Result<Box<dyn Weighed + 'a>> {
+        self.weigh_with(policy, None)
+    }
+
+    /// Weighs the rows by a policy; their costs are less what contexts explain of them.
+    fn weigh_with<'a>(&'a self, policy: &dyn TargetPolicy, control: Option<&Control>) -> Result<Box<dyn Weighed + 'a>>;
 
     /// Some of the rows, as a source of their own.
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>>;

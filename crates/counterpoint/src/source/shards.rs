@@ -10,7 +10,7 @@ use super::{Answer, Ask, PolicyWeights, Source};
 use crate::data::{BareLog, Log, Part, Schema, SplitRule, Summaries, View};
 use crate::engine::{Engine, Fold, Forest};
 use crate::error::{Error, Result};
-use crate::folds::{Design, Partial, Prepared, Risk, RiskSpec, Threads, Weighed, WeightAnswer, WeightAsk};
+use crate::folds::{Control, Design, Partial, Prepared, Risk, RiskSpec, Threads, Weighed, WeightAnswer, WeightAsk};
 use crate::policy::{SavedPolicy, TargetPolicy};
 use crate::propensity::Fitted;
 use crate::rng::hash;
@@ -144,7 +144,7 @@ impl Source for Shards {
         Ok(Box::new(ready))
     }
 
-    fn weigh<'a>(&'a self, policy: &dyn TargetPolicy) -> Result<Box<dyn Weighed + 'a>> {
+    fn weigh_with<'a>(&'a self, policy: &dyn TargetPolicy, control: Option<&Control>) -> Result<Box<dyn Weighed + 'a>> {
         policy.check_against(&self.schema)?;
         let policy = policy.saved().ok_or_else(|| {
             Error::policy("it cannot be sent to where the rows are, since it has no file")
@@ -152,7 +152,7 @@ impl Source for Shards {
         })?;
         let source: &dyn Source = self;
         let range = source.get(Summaries)?.actions.iter().map(|s| [s.min, s.max]).collect();
-        Ok(Box::new(RemoteWeights { shards: self, policy, range }))
+        Ok(Box::new(RemoteWeights { shards: self, policy, range, control: control.cloned() }))
     }
 
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {
@@ -202,11 +202,18 @@ struct RemoteWeights<'a> {
     shards: &'a Shards,
     policy: SavedPolicy,
     range: Vec<[f64; 2]>,
+    control: Option<Control>,
 }
 
 impl Weighed for RemoteWeights<'_> {
     fn answer(&self, ask: &WeightAsk) -> Result<WeightAnswer> {
-        let question = PolicyWeights { policy: self.policy.clone(), range: self.range.clone(), ask: ask.clone() };
+        let question = PolicyWeights {
+            policy: self.policy.clone(),
+            range: self.range.clone(),
+            control: self.control.clone(),
+            weighting: self.shards.schema.weighting,
+            ask: ask.clone(),
+        };
         let source: &dyn Source = self.shards;
         source.get(question)
     }

@@ -4,8 +4,8 @@
 
 use super::support::Columns;
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
-use counterpoint::policy::{Clp, Linear, Link, Mean, Std};
-use counterpoint::{Family, Log, Policy};
+use counterpoint::policy::{Clp, Family, Linear, Link, Mean, Std};
+use counterpoint::{Log, Policy};
 use serde_json::Value;
 
 pub fn load(file: &str) -> Value {

@@ -5,8 +5,8 @@
 use counterpoint::estimate::LossModel;
 use counterpoint::features::{ActionMap, ContextKind, ContextMap, MapOptions, Scaler};
 use counterpoint::folds::{Design, Partial, Precision, Question, Risk, truth};
-use counterpoint::policy::{Mean, Parts, Std};
-use counterpoint::{Engine, Family, Log, Policy};
+use counterpoint::policy::{Family, Mean, Parts, Std};
+use counterpoint::{Engine, Log, Policy};
 
 /// A uniform number in (0, 1) that depends on (i, j) and on nothing else.
 pub fn u(i: usize, j: usize) -> f64 {
@@ -67,7 +67,7 @@ impl Columns {
             b = b.action(&format!("a{c}"), a.clone());
         }
         if let Some(w) = &self.omega {
-            b = b.weight("rows", w.clone());
+            b = b.count("rows", w.clone());
         }
         b.build().unwrap()
     }

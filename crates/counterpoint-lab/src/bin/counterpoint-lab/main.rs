@@ -2,10 +2,13 @@
 //!
 //! Results go to stdout, words and progress to stderr. Exit 0: done; 2: error.
 
+mod loans;
 mod potentials;
 mod reproduce;
 mod say;
+mod suite;
 mod validity;
+mod warfarin;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -25,6 +28,9 @@ enum Command {
     Reproduce(reproduce::Reproduce),
     Validity(validity::Validity),
     Potentials(potentials::Potentials),
+    Suite(suite::Suite),
+    Loans(loans::Loans),
+    Warfarin(warfarin::Patients),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +38,9 @@ fn main() -> ExitCode {
         Command::Reproduce(c) => c.run(),
         Command::Validity(c) => c.run(),
         Command::Potentials(c) => c.run(),
+        Command::Suite(c) => c.run(),
+        Command::Loans(c) => c.run(),
+        Command::Warfarin(c) => c.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,8 +2,10 @@
 
 use crate::say;
 use clap::Args;
-use counterpoint::certify::{Terms, certify};
-use counterpoint::{Engine, Estimator, Gate, Grid, Memory, Recipe, Result, evaluate, learn, select};
+use counterpoint::certify::{Gate, Terms, certify};
+use counterpoint::learn::Learner;
+use counterpoint::select::{Grid, Memory};
+use counterpoint::{Engine, Estimator, Recipe, Result, evaluate, select};
 use counterpoint_lab::Potential;
 use counterpoint_lab::paper::{Dataset, drawn_potential, read_potential};
 use std::path::PathBuf;
@@ -56,15 +58,15 @@ impl Potentials {
 fn learned(engine: &Engine, set: &Dataset, recipe: &Recipe) -> Result<String> {
     let parts = &set.parts;
     let clock = Instant::now();
-    let learned = learn(&parts.train.on(engine), recipe)?;
+    let rows = (parts.train.on(engine), parts.valid.on(engine));
+    let learned = Learner::new(recipe).learn_from(&rows)?;
     let seconds = clock.elapsed().as_secs_f64();
     let passes: usize = learned.starts.iter().map(|s| s.evaluations).sum();
     let valid = evaluate(&parts.valid.on(engine), &learned.policy, &Estimator::SNIPS)?;
     Ok(format!(
-        "test reward {:.4} | objective {:.4}, std {:.3}, valid SNIPS {:.4} ± {:.4}, n_eff/n {:.3}, mean weight {:.3} | {passes} passes, {seconds:.1} s",
-        set.truth.value(&learned.policy, 1).0,
+        "test reward {:.4} | objective {:.4}, valid SNIPS {:.4} ± {:.4}, n_eff/n {:.3}, mean weight {:.3} | {passes} passes, {seconds:.1} s",
+        set.truth.rival_value(&learned.policy, 1).0,
         learned.objective,
-        learned.policy.std()[0],
         valid.estimate,
         valid.std_error,
         valid.effective / valid.rows,
@@ -88,7 +90,7 @@ fn selected(engine: &Engine, set: &Dataset, grid: &Grid, seed: u64) -> Result<St
     let gain = c.difference;
     Ok(format!(
         "test reward {:.4} | {:?}, gain {:.4} in [{:.4}, {:.4}], {} recipes, {seconds:.1} s",
-        set.truth.value(&chosen.policy, 1).0,
+        set.truth.rival_value(&chosen.policy, 1).0,
         c.verdict,
         gain.estimate,
         gain.lower,

@@ -6,7 +6,8 @@
 use super::{Dataset, Kind, Truth, WARFARIN, figures, warfarin_log, warfarin_reward};
 use crate::paper::Ask;
 use crate::rivals::Figures;
-use counterpoint::{Engine, Estimator, Gate, Log, Policy, Result, evaluate};
+use counterpoint::certify::Gate;
+use counterpoint::{Engine, Estimator, Log, Policy, Result, evaluate};
 use std::path::Path;
 
 /// Folds on Warfarin.

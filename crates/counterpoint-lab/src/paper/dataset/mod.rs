@@ -11,8 +11,8 @@ pub(super) use truth::figures;
 
 use super::Ask;
 use crate::{Cocoa, Potential, cocoa_amount, cocoa_chance, reward, warfarin_cost};
-use counterpoint::data::{Column, Outcome, Parts, Roles, Table};
-use counterpoint::{Log, Result, SplitRule};
+use counterpoint::data::{Column, Outcome, Parts, Roles, SplitRule, Table};
+use counterpoint::{Log, Result};
 use std::path::Path;
 
 /// Rows of a potential, as in the paper.

@@ -6,7 +6,7 @@ use crate::paper::dataset::cuts::Column;
 use crate::paper::dataset::{Kind, missing};
 use crate::paper::{Ask, Claim};
 use crate::{COCOA_REWARD, COCOA_REWARDED, cocoa_best, cocoa_chance};
-use counterpoint::Gate;
+use counterpoint::certify::Gate;
 use counterpoint::certify::Verdict;
 
 /// CLP is the last class.

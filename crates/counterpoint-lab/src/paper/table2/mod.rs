@@ -7,8 +7,8 @@ use super::dataset::cuts::{Column, CutSet, quarters};
 use super::dataset::{Kind, every_row_of};
 use super::{Ask, Cell, Exhibit, Table, Value, cocoa};
 use crate::{COCOA_REWARD, Potential};
-use counterpoint::certify::Verdict;
-use counterpoint::{Gate, Recipe, Result};
+use counterpoint::certify::{Gate, Verdict};
+use counterpoint::{Recipe, Result};
 use rayon::prelude::*;
 use search::{CLASSES, ESTIMATORS, Judged, Search, Worth};
 
@@ -168,6 +168,7 @@ fn twin(columns: &[Column], found: &[Found]) -> Table {
                 let cell = |[ours, error]: [f64; 2]| Value { ours, error: Some(error), ..Value::default() }.into();
                 let said = |verdict: Verdict| match verdict {
                     Verdict::Deploy => "deploy",
+                    Verdict::Promising => "promising",
                     Verdict::Keep => "keep",
                     Verdict::Invalid => "invalid",
                 };

@@ -4,8 +4,9 @@ use crate::paper::Ask;
 use crate::paper::dataset::Kind;
 use crate::paper::dataset::cuts::{CutSet, ask_rows, cheapest, passed};
 use crate::rivals::PAPER_GATE;
-use counterpoint::certify::{Terms, Verdict, certify};
-use counterpoint::{Engine, Gate, Grid, Log, Policy, Recipe, Result, learn};
+use counterpoint::certify::{Gate, Terms, Verdict, certify};
+use counterpoint::select::Grid;
+use counterpoint::{Engine, Log, Policy, Recipe, Result, learn};
 use serde::{Deserialize, Serialize};
 
 /// As in the rows, and as in a recipe.
@@ -81,7 +82,7 @@ impl<'a> Search<'a> {
     }
 
     fn learn(&self, rows: &Log, recipe: usize) -> Result<Policy> {
-        Ok(learn(&rows.on(&Engine::single()), &self.recipes[recipe])?.policy)
+        learn(&rows.on(&Engine::single()), &self.recipes[recipe])?.policy.into_parametric()
     }
 
     /// Trains a recipe and judges it on the rows it has not seen. A recipe that fails to train is judged like one that does

@@ -14,6 +14,7 @@ pub(super) enum Job {
 }
 
 /// What came of it.
+#[allow(clippy::large_enum_variant)] // one per fit
 enum Fitted<'a> {
     /// A rival's policy as it is judged.
     Rival(&'a Rival, SavedPolicy),
@@ -57,7 +58,7 @@ impl Job {
         let engine = Engine::single();
         Ok(match self {
             Job::Rival(rival) => Fitted::Rival(rival, judgeable(&engine, rival, rows, None, SEED)?),
-            Job::Clp(recipe) => Fitted::Clp(learn(&rows.on(&engine), recipe)?.policy),
+            Job::Clp(recipe) => Fitted::Clp(learn(&rows.on(&engine), recipe)?.policy.into_parametric()?),
         })
     }
 }

@@ -11,7 +11,8 @@ use crate::Potential;
 use crate::rivals::{Bandwidth, Centre, Choice, Direct, Figures, PAPER_GATE, Rival, Smoothing};
 use counterpoint::features::ContextKind;
 use counterpoint::recipe::{ContextChoice, EstimatorChoice, StdChoice};
-use counterpoint::{Grid, Recipe, Result};
+use counterpoint::select::Grid;
+use counterpoint::{Recipe, Result};
 use fit::Job;
 use serde::{Deserialize, Serialize};
 
@@ -149,7 +150,7 @@ fn matters(rival: &Rival) -> bool {
 fn recipes(ask: &Ask, set: &CutSet) -> Result<Vec<Recipe>> {
     let default = match set.kind {
         Kind::Warfarin => Recipe { seed: SEED, ..Grid::named_or_file("wide")?.candidates(0)?[0].clone() },
-        _ => Recipe { seed: SEED, ..Recipe::default() },
+        _ => Recipe { seed: SEED, ..Recipe::clp() },
     };
     let mut out = vec![default.clone()];
     if ask.quick() {

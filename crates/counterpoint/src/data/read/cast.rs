@@ -8,9 +8,17 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow_schema::DataType;
 
+/// Words of one batch that take more bytes are no words.
+const MOST_TEXT: usize = 1 << 30;
+
 /// The values of a dictionary, row by row.
 pub(super) fn unpacked(array: &ArrayRef) -> Result<ArrayRef> {
     let Some(packed) = array.as_any_dictionary_opt() else { return Ok(array.clone()) };
+    // one long word, named by every row, would be written out as often
+    let longest = text(packed.values()).map_or(0, |w| w.iter().flatten().map(str::len).max().unwrap_or_default());
+    if longest.saturating_mul(array.len()) > MOST_TEXT {
+        return Err(Error::data(format!("it holds words of up to {longest} bytes")).hint("leave the column out"));
+    }
     arrow_select::take::take(packed.values(), packed.keys(), None).map_err(|e| Error::data(e.to_string()))
 }
 
@@ -18,10 +26,21 @@ pub(super) fn unpacked(array: &ArrayRef) -> Result<ArrayRef> {
 pub(super) fn text(array: &ArrayRef) -> Option<StringArray> {
     match array.data_type() {
         DataType::Utf8 => Some(array.as_string::<i32>().clone()),
-        DataType::LargeUtf8 => Some(array.as_string::<i64>().iter().collect()),
-        DataType::Utf8View => Some(array.as_string_view().iter().collect()),
+        DataType::LargeUtf8 => {
+            let words = array.as_string::<i64>();
+            fits(words.iter()).then(|| words.iter().collect())
+        }
+        DataType::Utf8View => {
+            let words = array.as_string_view();
+            fits(words.iter()).then(|| words.iter().collect())
+        }
         _ => None,
     }
+}
+
+/// Whether words can be written out.
+fn fits<'a>(words: impl Iterator<Item = Option<&'a str>>) -> bool {
+    words.flatten().map(str::len).sum::<usize>() <= MOST_TEXT
 }
 
 /// Runs `$with` with `$values`, the array as one of primitive type, if it is a number or a truth value of these types.

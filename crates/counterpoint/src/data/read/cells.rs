@@ -5,7 +5,7 @@
 
 use super::super::check::Reason;
 use super::cast;
-use crate::error::{Error, Result};
+use crate::error::{Error, Hint, Remedy, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, StringArray};
@@ -70,8 +70,20 @@ pub(super) fn is_words(kind: &DataType) -> bool {
 /// Whether a column of a file without types holds words: some cell is filled, and none spells a number.
 pub(super) fn looks_like_words(array: &ArrayRef) -> bool {
     let Some(cells) = array.as_string_opt::<i32>() else { return false };
-    let mut filled = cells.iter().flatten().filter(|w| !w.trim().is_empty()).peekable();
+    let mut filled = cells.iter().flatten().filter(|w| !absent(w)).peekable();
     filled.peek().is_some() && filled.all(|w| spells(w).is_none())
+}
+
+/// Whether all cells that are filled spell numbers, and there are some.
+pub(super) fn all_numbers(cells: &StringArray) -> bool {
+    let mut filled = cells.iter().flatten().filter(|w| !absent(w)).peekable();
+    filled.peek().is_some() && filled.all(|w| spells(w).is_some())
+}
+
+/// Whether a cell says that there is no value.
+pub(super) fn absent(text: &str) -> bool {
+    let text = text.trim();
+    text.is_empty() || ["na", "n/a", "nan", "null", "none"].iter().any(|w| text.eq_ignore_ascii_case(w))
 }
 
 /// A number as people and programs write it: surrounding space is no matter, true is 1 and false is 0.
@@ -94,12 +106,16 @@ pub(super) fn why(array: &ArrayRef, row: usize) -> Option<Reason> {
     match word.trim() {
         "" => Some(Reason::new("the value is missing")),
         w if spells(w).is_some() => None,
+        w if absent(w) => Some(Reason::new(format!("the value is missing ({w:?})"))),
         w => Some(Reason {
             what: format!("{w:?} is not a number"),
             hint: Some(
-                "numbers are written like 1.5 or 2e-3; --categorical NAME reads a context as words, \
-                 --drop-invalid skips and counts such rows"
-                    .into(),
+                Hint::from(super::disguise::remedy(w).unwrap_or("numbers are written like 1.5 or 2e-3"))
+                    + "; "
+                    + Remedy::Categorical
+                    + " reads a context as words, "
+                    + Remedy::DropInvalid
+                    + " skips and counts such rows",
             ),
         }),
     }

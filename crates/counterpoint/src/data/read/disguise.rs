@@ -1,8 +1,8 @@
 //! Words that are numbers or dates in disguise.
 //!
 //! A column of words becomes a category. That is right for cities and wrong for "0,5", "50%" or "2024-03-01": such a column would
-//! become hundreds of levels, in silence. So a column of words whose cells all look like one of these is refused, with the remedy;
-//! who really wants categories names the column as categorical.
+//! become hundreds of levels, in silence. So a column of words of which more than half look like one of these is refused, with the
+//! remedy; who really wants categories names the column as categorical.
 
 use arrow_array::StringArray;
 
@@ -33,11 +33,17 @@ const KINDS: [(Looks, Disguise); 4] = [
     (is_money, Disguise { what: "amounts with a currency sign", remedy: "write $5 as 5, without the sign" }),
 ];
 
-/// The disguise that all cells wear, if they all wear one.
+/// The disguise that most cells wear, if they wear one.
 pub(super) fn disguise(words: &StringArray) -> Option<Disguise> {
-    let cells: Vec<&str> = words.iter().flatten().map(str::trim).filter(|w| !w.is_empty()).take(LOOKED_AT).collect();
-    let all = |is: Looks| !cells.is_empty() && cells.iter().all(|c| is(c));
-    KINDS.iter().find(|(is, _)| all(*is)).map(|(_, d)| *d)
+    let filled = words.iter().flatten().filter(|w| !super::cells::absent(w)).map(str::trim);
+    let cells: Vec<&str> = filled.take(LOOKED_AT).collect();
+    let most = |is: Looks| 2 * cells.iter().filter(|c| is(c)).count() > cells.len();
+    KINDS.iter().find(|(is, _)| most(*is)).map(|(_, d)| *d)
+}
+
+/// What to do about a cell that wears a disguise.
+pub(super) fn remedy(word: &str) -> Option<&'static str> {
+    KINDS.iter().find(|(is, _)| is(word)).map(|(_, d)| d.remedy)
 }
 
 /// Digits, in groups of the given lengths, between separators; whatever follows a space or a T is a time.
@@ -92,6 +98,8 @@ mod tests {
         assert_eq!(of(&["50%", "7.5 %"]), Some("percentages"));
         assert_eq!(of(&["0,5", "1.234,5", "-2,25"]), Some("numbers with a decimal comma"));
         assert_eq!(of(&["$5", "€1,000.50"]), Some("amounts with a currency sign"));
+        // a few words among them, or gaps, are no disguise of a disguise
+        assert_eq!(of(&["0,5", "NA", "0,7", "unknown"]), Some("numbers with a decimal comma"));
         for words in [&["Berlin", "0,5"][..], &["a-b-c"], &["1-2-3-4"], &["", ""], &["v1.2.3"], &["12:345"]] {
             assert_eq!(of(words), None, "{words:?}");
         }

@@ -4,8 +4,10 @@
 //! a column `key`. Hidden files and those whose name begins with `_` are markers of such systems and are passed over;
 //! two formats side by side are refused, because they are most often the same rows twice.
 
+use super::super::files::identity;
 use super::super::input::list;
 use crate::error::{Error, Result};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// The formats, told by the ending.
@@ -23,8 +25,8 @@ impl Kind {
         let ends = |endings: &[&str]| endings.iter().any(|e| name.ends_with(e));
         match () {
             () if ends(&[".parquet", ".pq"]) => Ok(Kind::Parquet),
-            () if ends(&[".csv"]) => Ok(Kind::Csv),
-            () if ends(&[".csv.gz"]) => Ok(Kind::CsvGz),
+            () if ends(&[".csv", ".tsv"]) => Ok(Kind::Csv),
+            () if ends(&[".csv.gz", ".tsv.gz"]) => Ok(Kind::CsvGz),
             () if ends(&[".arrow", ".feather", ".ipc"]) => Ok(Kind::Arrow),
             () => Err(Error::data("its name does not end in a format that is read or written")
                 .at(path.display().to_string())
@@ -62,12 +64,19 @@ impl Piece {
 /// The files of all paths. The order is that of the paths given, and of the names below each.
 pub(in super::super) fn find<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
+    let mut seen = HashMap::new();
     for path in paths {
-        let path = path.as_ref();
-        let found = expand(path)?;
-        for piece in found {
-            if pieces.iter().any(|p| p.path == piece.path) {
-                return Err(Error::data("the file is named twice, so its rows would count twice").at(piece.name()));
+        for piece in expand(path.as_ref())? {
+            // a file that is not there is refused where it is opened
+            let known = identity(&piece.path).ok().and_then(|id| seen.insert(id, piece.name()));
+            if let Some(first) = known {
+                let what = match first == piece.name() {
+                    true => "the file is named twice, so its rows would count twice".into(),
+                    false => format!("it is the same file as {first}, so its rows would count twice"),
+                };
+                return Err(Error::data(what)
+                    .at(piece.name())
+                    .hint("name each file once; links to a file are that file"));
             }
             pieces.push(piece);
         }
@@ -134,7 +143,9 @@ pub(in super::super) fn fixed_part(path: &Path) -> PathBuf {
 
 fn walk(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
     if depth > 32 {
-        return Err(Error::data("the folders are nested too deeply").at(dir.display().to_string()));
+        return Err(Error::data("the folders are nested more than 32 deep")
+            .at(dir.display().to_string())
+            .hint("does a link lead back to a folder above it?"));
     }
     for entry in std::fs::read_dir(dir).map_err(|e| Error::io(dir, e))? {
         let path = entry.map_err(|e| Error::io(dir, e))?.path();

@@ -7,28 +7,36 @@
 
 mod cast;
 mod cells;
+mod comma;
 mod contexts;
 mod csv;
 mod disguise;
 pub(super) mod find;
+mod ipc;
 mod open;
+mod quotes;
+pub(super) mod sums;
 
 pub(super) use cells::spells;
-pub use contexts::{ContextBatch, ContextReader, read_contexts};
+pub use contexts::{ContextBatch, ContextDecoder, ContextReader, read_contexts};
+pub(super) use csv::is_formula;
+pub use open::decoding;
 
 use super::check::{Chunk, Context, Reason, Values};
-use super::input::{Input, list};
+use super::input::{Input, Missing};
 use super::log::{Log, Outcome};
 use super::propensities::{BareLog, PropensityRole};
 use super::rows::{Layout, Rows};
 use super::scratch::Scratch;
 use super::table::{Column, Table};
 use super::target::TargetColumns;
-use crate::error::{Error, Result};
+use super::weighting::Weighting;
+use crate::error::{Error, Hint, Remedy, Result};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_buffer::ScalarBuffer;
 use find::find;
-use open::{Batch, Pieces};
+use open::{Batch, Pieces, Typed};
+use std::borrow::Borrow;
 use std::path::Path;
 
 /// Which column of a table plays which part in a log.
@@ -42,8 +50,12 @@ pub struct Roles {
     pub outcome: Option<(String, Outcome)>,
     /// The logging density: a column, or an estimate.
     pub propensity: PropensityRole,
-    /// Row weights.
+    /// Sampling weights of the rows; see [`Weighting`].
     pub weight: Option<String>,
+    /// How many equal rows each row stands for; takes the place of `weight`.
+    pub count: Option<String>,
+    /// What rows that belong together share.
+    pub cluster: Option<String>,
     /// A policy to be evaluated that stands in columns of the log.
     pub target: Option<TargetColumns>,
     /// train / valid / test.
@@ -60,8 +72,12 @@ pub struct ReadOptions {
     /// The encoding of a policy ([`Policy::encoding`](crate::Policy::encoding)): its columns are the contexts, in its
     /// order, and a category it does not know is a bad value. Without it, columns of words become categories.
     pub inputs: Option<Vec<Input>>,
+    /// What becomes of a context that is missing. Of a policy's encoding it is known already.
+    pub missing: Missing,
     /// Hold the rows, and what is made of them, in scratch files instead of memory.
     pub scratch: Option<Scratch>,
+    /// Refuse a log whose rows take more bytes of memory than this.
+    pub memory: Option<u64>,
 }
 
 /// Reads a log from files, directories (hive-partitioned ones included) and patterns.
@@ -92,16 +108,24 @@ pub fn read_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOption
 /// two was meant.
 pub fn read_bare_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) -> Result<BareLog> {
     if let Some(name) = roles.propensity.column() {
-        return Err(Error::data("it is a column of propensities: there is nothing to estimate")
-            .at(format!("column {name:?}"))
-            .hint("read it with read_log"));
+        return Err(has_propensities(name, "read_log"));
     }
     let fit = PropensityRole::FIT;
     let outcome = roles.outcome.iter().map(|(n, _)| n);
-    let mut used = roles.contexts.iter().chain(&roles.actions).chain(outcome).chain(&roles.weight).chain(&roles.split);
+    let mut used = roles
+        .contexts
+        .iter()
+        .chain(&roles.actions)
+        .chain(outcome)
+        .chain(&roles.weight)
+        .chain(&roles.count)
+        .chain(&roles.cluster)
+        .chain(&roles.split);
     if !used.any(|n| n == fit) && columns(paths)?.iter().any(|n| n == fit) {
         return Err(Error::data("`fit` asks for estimated propensities, and the log has a column of that name").hint(
-            "write --propensity column:fit if the column holds the propensities; otherwise rename or remove the column",
+            Hint::from("write ")
+                + Remedy::PropensityColumn(fit.into())
+                + " if the column holds the propensities; otherwise rename or remove the column",
         ));
     }
     collect(paths, roles, options).map(BareLog)
@@ -114,10 +138,10 @@ fn collect<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) ->
         let name = piece.name();
         let mut before = 0;
         let batches = files.open(index, &unique(&to.columns)).map_err(|e| piece.blame(e))?;
-        let untyped = batches.untyped.clone();
+        let typed = batches.typed.clone();
         for batch in batches {
             let batch = batch.map_err(|e| piece.blame(e))?;
-            to.add(&batch, &untyped, Some(&name), before)?;
+            to.add(&batch, &typed, Some(&name), before)?;
             before += batch.rows;
         }
     }
@@ -148,33 +172,60 @@ impl Log {
     /// assert_eq!(log.rows(), 6);
     /// # Ok::<(), counterpoint::Error>(())
     /// ```
-    pub fn from_batches<'a>(
-        batches: impl IntoIterator<Item = &'a RecordBatch>,
+    pub fn from_batches<B: Borrow<RecordBatch>>(
+        batches: impl IntoIterator<Item = B>,
         roles: &Roles,
         options: &ReadOptions,
     ) -> Result<Log> {
         if roles.propensity == PropensityRole::Fit {
-            return Err(Error::data("record batches are read with their propensities")
-                .hint("add a column of densities, or write the rows to a file and use read_bare_log"));
+            return Err(Error::data("a log whose propensities are to be estimated is not a log yet")
+                .hint("read it with BareLog::from_batches, then call propensity::fit"));
         }
-        let mut to = Collector::new(roles, options)?;
-        let mut before = 0;
-        for batch in batches {
-            let columns = unique(&to.columns).into_iter().map(|name| column_of(batch, name)).collect::<Result<_>>()?;
-            let batch = Batch { rows: batch.num_rows(), columns };
-            to.add(&batch, &vec![false; batch.columns.len()], None, before)?;
-            before += batch.rows;
-        }
-        to.finish()
+        gather(batches, roles, options)
     }
 }
 
-fn column_of(batch: &RecordBatch, name: &str) -> Result<ArrayRef> {
-    batch.column_by_name(name).cloned().ok_or_else(|| {
-        let schema = batch.schema();
-        let known: Vec<&String> = schema.fields().iter().map(|f| f.name()).collect();
-        Error::data(format!("there is no column {name:?}")).hint(format!("the columns are: {}", list(&known)))
-    })
+impl BareLog {
+    /// Rows without propensities from record batches, as [`Log::from_batches`] reads them, for
+    /// [`propensity::fit`](crate::propensity::fit).
+    pub fn from_batches<B: Borrow<RecordBatch>>(
+        batches: impl IntoIterator<Item = B>,
+        roles: &Roles,
+        options: &ReadOptions,
+    ) -> Result<BareLog> {
+        if let Some(name) = roles.propensity.column() {
+            return Err(has_propensities(name, "Log::from_batches"));
+        }
+        gather(batches, roles, options).map(BareLog)
+    }
+}
+
+fn gather<B: Borrow<RecordBatch>>(
+    batches: impl IntoIterator<Item = B>,
+    roles: &Roles,
+    options: &ReadOptions,
+) -> Result<Log> {
+    let mut to = Collector::new(roles, options)?;
+    let mut before = 0;
+    for batch in batches {
+        let batch = batch_of(batch.borrow(), &unique(&to.columns))?;
+        to.add(&batch, &vec![Typed::File; batch.columns.len()], None, before)?;
+        before += batch.rows;
+    }
+    to.finish()
+}
+
+/// These columns of a record batch.
+fn batch_of(batch: &RecordBatch, names: &[&str]) -> Result<Batch> {
+    let header: Vec<String> = batch.schema().fields().iter().map(|f| f.name().clone()).collect();
+    let places = open::wanted(&header, names).map_err(|e| e.hint(open::columns_hint(&header, names)))?;
+    Ok(Batch { rows: batch.num_rows(), columns: places.into_iter().map(|i| batch.column(i).clone()).collect() })
+}
+
+fn has_propensities(name: &str, reader: &str) -> Error {
+    Error::data("it is a column of propensities: there is nothing to estimate")
+        .at(format!("column {name:?}"))
+        .hint(format!("read it with {reader}"))
 }
 
 /// Batches on their way to a log, whatever they come from.
@@ -203,7 +254,12 @@ impl<'a> Collector<'a> {
             outcome,
             direction,
             propensity: roles.propensity.column().map(String::from),
-            weight: roles.weight.clone(),
+            weight: roles.count.as_ref().or(roles.weight.as_ref()).cloned(),
+            weighting: match (&roles.count, &roles.weight) {
+                (None, Some(_)) => Weighting::Sampling,
+                _ => Weighting::Counts, // also where there are no weights: every row is one
+            },
+            cluster: roles.cluster.clone(),
             target: roles.target.clone(),
             split: roles.split.clone(),
         };
@@ -212,7 +268,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds a batch of the unique columns; `before` rows of its file came earlier.
-    fn add(&mut self, batch: &Batch, untyped: &[bool], file: Option<&str>, before: usize) -> Result<()> {
+    fn add(&mut self, batch: &Batch, typed: &[Typed], file: Option<&str>, before: usize) -> Result<()> {
         let batch = Batch { rows: batch.rows, columns: spread(batch, &self.columns) };
         let place = |e: Error| match file {
             Some(file) => e.at(file),
@@ -222,15 +278,20 @@ impl<'a> Collector<'a> {
             let names: Vec<&str> = self.columns.iter().take(self.layout.contexts.len()).map(String::as_str).collect();
             self.layout.contexts = match &self.options.inputs {
                 Some(inputs) => inputs.iter().map(Context::of).collect(),
-                None => contexts_of(&names, &batch, untyped, &self.options.categorical).map_err(&place)?,
+                None => {
+                    let found = contexts_of(&names, &batch, typed, &self.options.categorical).map_err(&place)?;
+                    found.into_iter().map(|c| c.with(self.options.missing)).collect()
+                }
             };
             let (drop_invalid, scratch) = (self.options.drop_invalid, self.options.scratch.as_ref());
-            self.log = Some(Rows::new(self.layout.clone(), drop_invalid, scratch)?);
+            let rows = Rows::new(self.layout.clone(), drop_invalid, scratch)?;
+            self.log = Some(rows.within(self.options.memory));
         }
         let Some(rows) = &mut self.log else { return Ok(()) };
         let (layout, last) = (&self.layout, self.columns.len());
-        let words =
-            |c: usize| layout.contexts.get(c).map_or(c + 1 == last && layout.split.is_some(), |x| x.levels.is_some());
+        // clusters and parts stand last
+        let named = usize::from(layout.cluster.is_some()) + usize::from(layout.split.is_some());
+        let words = |c: usize| layout.contexts.get(c).map_or(c + named >= last, |x| x.levels.is_some());
         let decoded = decode(&batch, &self.columns, words).map_err(place)?;
         let why = |c: usize, row: usize| -> Option<Reason> { cells::why(&batch.columns[c], row) };
         let values = decoded.iter().map(Decoded::values).collect();
@@ -269,22 +330,21 @@ impl Table {
         let mut table = Table::default();
         for (index, piece) in files.pieces.iter().enumerate() {
             let batches = files.open(index, &unique(names)).map_err(|e| piece.blame(e))?;
-            let untyped = batches.untyped.clone();
+            let typed = batches.typed.clone();
             for batch in batches {
                 let batch = batch.map_err(|e| piece.blame(e))?;
-                append(&mut table, &batch, &unique(names), &untyped).map_err(|e| piece.blame(e))?;
+                append(&mut table, &batch, &unique(names), &typed).map_err(|e| piece.blame(e))?;
             }
         }
         Ok(table)
     }
 }
 
-fn append(table: &mut Table, batch: &Batch, names: &[&str], untyped: &[bool]) -> Result<()> {
-    for ((name, array), &untyped) in names.iter().zip(&batch.columns).zip(untyped) {
+fn append(table: &mut Table, batch: &Batch, names: &[&str], typed: &[Typed]) -> Result<()> {
+    for ((name, array), &typed) in names.iter().zip(&batch.columns).zip(typed) {
         let place = |e: Error| e.at(format!("column {name:?}"));
         let at = table.columns.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
-            let empty =
-                if holds_words(array, untyped) { Column::Words(Vec::new()) } else { Column::Numbers(Vec::new()) };
+            let empty = if holds_words(array, typed) { Column::Words(Vec::new()) } else { Column::Numbers(Vec::new()) };
             table.columns.push((name.to_string(), empty));
             table.columns.len() - 1
         });
@@ -323,24 +383,33 @@ fn spread(batch: &Batch, names: &[String]) -> Vec<ArrayRef> {
 }
 
 /// By the type of a column, or, where it has none, by its cells.
-fn holds_words(array: &ArrayRef, untyped: bool) -> bool {
-    if untyped { cells::looks_like_words(array) } else { cells::is_words(array.data_type()) }
+fn holds_words(array: &ArrayRef, typed: Typed) -> bool {
+    match typed {
+        Typed::No => cells::looks_like_words(array),
+        Typed::File | Typed::Folder => cells::is_words(array.data_type()),
+    }
+}
+
+/// Whether a context holds words. Text of a file that spells a number in every cell is numbers, as in a file without types.
+fn is_category(array: &ArrayRef, typed: Typed) -> bool {
+    let numbers = || typed == Typed::File && cells::words(array).is_ok_and(|w| cells::all_numbers(&w));
+    holds_words(array, typed) && !numbers()
 }
 
 /// Numbers or categories, by the first batch. Contexts come first, and each once, so that places agree.
-fn contexts_of(names: &[&str], batch: &Batch, untyped: &[bool], categorical: &[String]) -> Result<Vec<Context>> {
+fn contexts_of(names: &[&str], batch: &Batch, typed: &[Typed], categorical: &[String]) -> Result<Vec<Context>> {
     let context = |c: usize| {
         if categorical.iter().any(|n| n == names[c]) {
             return Ok(Context::category(names[c]));
         }
-        if !holds_words(&batch.columns[c], untyped[c]) {
+        if !is_category(&batch.columns[c], typed[c]) {
             return Ok(Context::number(names[c]));
         }
         match cells::words(&batch.columns[c]).ok().as_ref().and_then(disguise::disguise) {
             None => Ok(Context::category(names[c])),
             Some(d) => Err(Error::data(format!("it holds {}, which are not read as numbers", d.what))
                 .at(format!("column {:?}", names[c]))
-                .hint(format!("{}; --categorical reads the column as words", d.remedy))),
+                .hint(Hint::from(format!("{}; ", d.remedy)) + Remedy::Categorical + " reads the column as words")),
         }
     };
     (0..names.len()).map(context).collect()
@@ -369,5 +438,5 @@ fn decode(batch: &Batch, names: &[String], words: impl Fn(usize) -> bool) -> Res
         };
         decoded.map_err(|e| e.at(format!("column {:?}", names[c])))
     };
-    batch.columns.iter().enumerate().map(column).collect()
+    open::guarded(|| batch.columns.iter().enumerate().map(column).collect())
 }

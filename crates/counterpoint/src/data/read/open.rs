@@ -4,10 +4,13 @@ use super::super::input::list;
 use super::cells::spells;
 use super::csv;
 use super::find::{Kind, Piece};
+use super::ipc;
+use super::sums::{self, Sums};
 use crate::error::{Error, Result, nearest};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::PathBuf;
@@ -27,8 +30,19 @@ pub(super) struct Batches {
     from: Box<dyn Iterator<Item = Result<Batch>> + Send>,
     /// Where each wanted column comes from.
     sources: Vec<Source>,
-    /// Columns without a type, which are all that a CSV file itself holds.
-    pub(super) untyped: Vec<bool>,
+    /// What is known of the types of the columns.
+    pub(super) typed: Vec<Typed>,
+}
+
+/// Where the type of a column comes from.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Typed {
+    /// It has none: the columns of a CSV file.
+    No,
+    /// The file says it.
+    File,
+    /// The names of all folders together say it.
+    Folder,
 }
 
 #[derive(Clone)]
@@ -70,8 +84,8 @@ impl Pieces {
             return Err(Error::data(format!("column {key:?} is both in the file and in the name of its folder"))
                 .hint("rename one of the two"));
         }
-        let typed = file.typed();
-        let untyped = names.iter().map(|n| !typed && folder(n).is_none()).collect();
+        let own_type = if file.typed() { Typed::File } else { Typed::No };
+        let typed = names.iter().map(|n| if folder(n).is_some() { Typed::Folder } else { own_type }).collect();
         let mut next = 0;
         let sources = names.iter().map(|n| match folder(n) {
             Some(k) => Source::Folder(piece.keys[k].1.clone(), self.kinds[k]),
@@ -89,7 +103,7 @@ impl Pieces {
             }
             _ => e,
         })?;
-        Ok(Batches { from, sources, untyped })
+        Ok(Batches { from, sources, typed })
     }
 
     /// All columns of the first file, those of its folders last.
@@ -126,7 +140,7 @@ impl Iterator for Batches {
 /// A file whose columns are known and not yet chosen.
 enum Opened {
     Parquet(Box<ParquetRecordBatchReaderBuilder<File>>),
-    Csv(csv::Cells),
+    Csv(Box<csv::Cells>),
     Arrow(PathBuf, Vec<String>),
 }
 
@@ -141,12 +155,13 @@ fn open(piece: &Piece) -> Result<Opened> {
             let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken))?;
             Ok(Opened::Parquet(Box::new(builder)))
         }
-        Kind::Csv => Ok(Opened::Csv(csv::open(Box::new(file))?)),
+        Kind::Csv => Ok(Opened::Csv(Box::new(csv::open(Box::new(file))?))),
         Kind::CsvGz => {
             let text: Box<dyn Read + Send> = Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(file)));
-            Ok(Opened::Csv(csv::open(text)?))
+            Ok(Opened::Csv(Box::new(csv::open(text)?)))
         }
         Kind::Arrow => {
+            guarded(|| ipc::check(&file))?;
             let reader = guarded(|| {
                 arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None).map_err(|e| {
                     broken(e).hint("is the file complete? A stream of Arrow messages must be written as an Arrow file")
@@ -174,12 +189,17 @@ impl Opened {
         let header = self.header();
         let chosen = || wanted(&header, names).map_err(|e| e.hint(columns_hint(&header, names)));
         match self {
-            Opened::Csv(cells) => Ok(Box::new(cells.choose(names)?)),
+            Opened::Csv(cells) => Ok(Box::new((*cells).choose(names)?)),
             Opened::Parquet(builder) => {
                 let chosen = chosen()?;
+                let facts = builder.metadata().file_metadata();
+                let ours = facts.created_by() == Some(sums::WRITER);
+                let said = facts.key_value_metadata().filter(|_| ours).into_iter().flatten();
+                let said = said.filter(|e| e.key == sums::KEY).find_map(|e| e.value.as_deref());
+                let sums = Sums::new(said, names);
                 let mask = ProjectionMask::roots(builder.parquet_schema(), chosen.clone());
                 let reader = guarded(|| builder.with_projection(mask).with_batch_size(BATCH).build().map_err(broken))?;
-                Ok(Box::new(batches(reader, chosen)))
+                Ok(Box::new(batches(reader, chosen, sums)))
             }
             Opened::Arrow(path, _) => {
                 let chosen = chosen()?;
@@ -189,33 +209,60 @@ impl Opened {
                 let reader = guarded(|| {
                     arrow_ipc::reader::FileReader::try_new(BufReader::new(file), Some(sorted)).map_err(broken)
                 })?;
-                Ok(Box::new(batches(reader, chosen)))
+                let sums = Sums::new(reader.custom_metadata().get(sums::KEY).map(String::as_str), names);
+                Ok(Box::new(batches(reader, chosen, sums)))
             }
         }
     }
 }
 
-/// The chosen columns of every batch; after an error there are no more.
+/// The chosen columns of every batch, in pieces of [`BATCH`] rows; after an error there are no more.
 fn batches<E: std::fmt::Display>(
     mut reader: impl Iterator<Item = std::result::Result<RecordBatch, E>> + Send,
     chosen: Vec<usize>,
+    mut sums: Option<Sums>,
 ) -> impl Iterator<Item = Result<Batch>> + Send {
     let mut over = false;
+    let mut rest: Option<RecordBatch> = None;
     std::iter::from_fn(move || {
         if over {
             return None;
         }
-        let next = guarded(|| reader.next().map(|b| b.map_err(broken)).transpose());
-        let batch = next.transpose()?.map(|b| in_order(&b, &chosen));
+        let next = match rest.take() {
+            Some(batch) => Some(Ok(batch)),
+            None => guarded(|| reader.next().map(|b| b.map_err(broken)).transpose()).transpose(),
+        };
+        let Some(next) = next else {
+            over = true;
+            return sums.take().and_then(|sums| sums.check().err()).map(Err);
+        };
+        let batch = next.and_then(|b| {
+            let here = b.num_rows().min(BATCH);
+            rest = (b.num_rows() > here).then(|| b.slice(here, b.num_rows() - here));
+            let batch = guarded(|| Ok(in_order(&b.slice(0, here), &chosen)))?;
+            sums.iter_mut().for_each(|sums| sums.add(&batch.columns));
+            Ok(batch)
+        });
         over = batch.is_err();
         Some(batch)
     })
 }
 
+thread_local!(static DECODING: Cell<bool> = const { Cell::new(false) });
+
+/// Whether this thread is in a decoder whose panics are caught and reported as damage to the file. A program that writes panics
+/// to a terminal asks, so as not to mention them twice.
+pub fn decoding() -> bool {
+    DECODING.get()
+}
+
 /// Runs a decoder that is not ours: damage that makes it panic is damage like any other.
-fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
     let damaged = |_| Err(broken("the file is damaged"));
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)).unwrap_or_else(damaged)
+    let before = DECODING.replace(true);
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)).unwrap_or_else(damaged);
+    DECODING.set(before);
+    done
 }
 
 /// The columns of a batch, which has them in the order of the file, in the order they were asked for.

@@ -49,6 +49,7 @@ impl Typed {
             }
         }
         mean.visit(Order(self, formed, size));
+        // both precisions are kept ready: which one a block wants is known only there
         self.f64.std.clear();
         self.f64.std.extend(std.iter().map(|s| Spread::new(*s)));
         self.f32.std.clear();
@@ -191,16 +192,20 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
     scratch.start(risk, model.room(risk.size(), risk.graded.len()), V::<T, S>::LEN);
     let theta = T::theta(&risk.typed);
     let (lanes, features) = (risk.layout.lanes(), risk.layout.features);
+    // estimators with a loss model, and rare weights, take the plain row stage between the two vector products
     let mut plain = (!risk.fast_rows).then(|| PlainRows::new(risk));
     for (i, strip) in b.lanes.chunks_exact(lanes).enumerate() {
+        // the next strip comes into the cache while this one is computed
         touch(b.lanes.get((i + 1) * lanes..(i + 2) * lanes).unwrap_or_default());
         let x = Features { x: &strip[..features], reach: &b.reach[i * features..(i + 1) * features] };
         forward::<M, T, S>(simd, model, &theta.mean, x, scratch);
         if let Some(plain) = &mut plain {
             plain_rows(risk, plain, b, i * STRIP, scratch);
         } else if !rows::rows::<T, S>(simd, risk, &theta.std, strip, scratch) {
+            // a weight whose square overflows: the caller takes the block again, in logs and row by row
             return false;
         }
+        // a value alone (a line of a table, a check) needs no slopes
         if !risk.graded.is_empty() {
             backward::<M, T, S>(simd, model, &theta.mean, x, scratch);
         }
@@ -256,6 +261,7 @@ fn touch<T: Lanes>(next: &[Lane<T>]) {
 /// The row stage in plain code, for estimators with a loss model and rarer weights.
 fn plain_rows<T: Lanes>(risk: &Risk, plain: &mut PlainRows, b: &Strips<T>, first: usize, scratch: &mut Scratch<T>) {
     let q = risk.layout.actions;
+    // the last strip of a block is short: slopes of rows that are not there must be 0, for backward reads whole lanes
     scratch.slope.iter_mut().for_each(|l| l.0.fill(T::ZERO));
     for i in 0..STRIP.min(b.rows - first) {
         let (y, omega) = plain.fill(b, first + i, scratch.mu.iter().map(|lane| lane.0[i].f64()));
@@ -287,13 +293,16 @@ fn gather<M: StripModel, T: Lanes, S: Simd>(
         answer.sums.h += answer.sums.n * (0..q).map(|c| risk.fixed_entropy(c).value).sum::<f64>();
     }
     for (slot, grads) in answer.grads.chunks_exact_mut(width).enumerate() {
+        // theta is the parameters of the mean, then ln std of every action column
         let (mean, stds) = grads.split_at_mut(width - q);
         for (entry, g) in mean.iter_mut().enumerate() {
+            // the model knows in which cell it kept this entry: its accumulators lie as its loops want them
             let at = model.cell(risk.size(), risk.graded.len(), slot, entry) * n;
             *g = total(&acc[at..at + n]);
         }
         for (i, g) in stds.iter_mut().enumerate() {
             let lane = slot * q + i;
+            // one of the two is 0: stds of plain rows are summed row by row, the others in vectors
             *g = std[lane] + total(&std_acc[lane * n..(lane + 1) * n]);
         }
     }

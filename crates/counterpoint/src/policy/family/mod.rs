@@ -325,7 +325,7 @@ impl Family {
     /// ln pi(a), with slopes in mean and std. Outside the support it is -infinity, without slopes.
     ///
     /// ```
-    /// use counterpoint::Family;
+    /// use counterpoint::policy::Family;
     /// let p = Family::Normal.log_density(1.0, 1.0, 2.0);
     /// assert!((p.value + (2.0 * (2.0 * std::f64::consts::PI).sqrt()).ln()).abs() < 1e-15);
     /// assert_eq!((p.mean, p.std), (0.0, -0.5));

@@ -3,12 +3,13 @@
 use super::logging::Logging;
 use super::risk::SoftmaxRisk;
 use super::rows::{Reference, Rows};
-use crate::estimate::{LossModel, Sums, Target};
+use crate::estimate::{LossModel, Normalise, Sums, Target};
+use crate::evaluate::Estimate;
 use crate::features::{ActionMap, ContextKind, ContextMap, MapOptions, Scale, Scaler};
 use crate::folds::{LossOptions, fit_loss_model};
 use crate::optim::{Lbfgs, Optimiser, Proximal};
 use crate::policy::{BucketSoftmax, Buckets};
-use crate::{Engine, Error, Estimate, Estimator, Log, Normalise, Policy, Result};
+use crate::{Engine, Error, Estimator, Log, Policy, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -164,7 +165,7 @@ pub fn fit_bucket_model(engine: &Engine, log: &Log, policy: &BucketSoftmax, ridg
         .action("centre", column(&|b| b.a[0].iter().map(|a| buckets.centre(buckets.index(*a))).collect()))
         .cost("cost", column(&|b| b.y.to_vec()))
         .propensity("density", vec![1.0; log.rows()])
-        .weight("weight", column(&|b| b.omega.to_vec()))
+        .weight("weight", column(&|b| b.omega.to_vec())) // a fit is the same whatever weights mean, and in any unit
         .build()?;
     let spacing = buckets.centres().windows(2).map(|c| c[1] - c[0]).fold(f64::INFINITY, f64::min);
     // exp(-alpha/2 spacing^2) = exp(-1000) is 0 in floating point

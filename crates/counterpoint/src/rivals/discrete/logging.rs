@@ -15,6 +15,7 @@ use std::ops::ControlFlow;
 
 /// The logging policy, as far as buckets ask for it.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // one per fit
 pub enum Logging {
     /// Known as a function: the log-normal of the potentials; for Warfarin the normal whose mean is linear in the BMI.
     Known(Policy),

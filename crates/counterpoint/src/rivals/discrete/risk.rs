@@ -10,10 +10,10 @@
 
 use super::rows::{Rows, Strip};
 use crate::engine::Fold;
-use crate::estimate::{PerTerm, Sum, Sums, Target, Term};
+use crate::estimate::{Form, Normalise, PerTerm, Sum, Sums, Target, Term};
 use crate::optim::Objective;
 use crate::policy::{logits, softmax};
-use crate::{Engine, Error, Estimator, Form, Normalise, Result};
+use crate::{Engine, Error, Estimator, Result};
 
 /// The objective: risk + variance penalty + ridge - entropy.
 pub struct SoftmaxRisk<'a> {

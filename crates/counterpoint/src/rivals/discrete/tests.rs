@@ -1,12 +1,13 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::estimate::{LossModel, Target};
+use crate::data::SplitRule;
+use crate::estimate::{Form, LossModel, Normalise, Target, Weight};
 use crate::features::{ContextKind, ContextMap, Scaler};
 use crate::optim::Objective;
-use crate::policy::{BucketSoftmax, Buckets, Columns, Linear, Link, Mean, SoftmaxPolicy, TargetPolicy};
+use crate::policy::{BucketSoftmax, Buckets, Columns, Family, Linear, Link, Mean, SoftmaxPolicy, TargetPolicy};
 use crate::simulate::{Potential, Split, logging_policy};
-use crate::{Engine, Estimator, Family, Form, Log, Normalise, SplitRule, Weight};
+use crate::{Engine, Estimator, Log};
 
 /// Moons with a policy that is neither the log's nor degenerate.
 fn setting(rows: usize, k: usize) -> (Log, Logging, BucketSoftmax, LossModel) {

@@ -3,9 +3,9 @@ use super::super::tests::{spread, uniform_log};
 use super::*;
 use crate::data::SplitRule;
 use crate::features::Scaler;
-use crate::policy::{Columns, Linear, Link, Mean, Std};
+use crate::policy::{Columns, Family, Linear, Link, Mean, Std};
 use crate::simulate::Potential;
-use crate::{Estimator, Family, Policy, evaluate};
+use crate::{Estimator, Policy, evaluate};
 
 /// A rule 0.5 + x0 - 0.3 x1 as a rival's policy with a Gaussian kernel and as the library's Normal policy.
 #[test]

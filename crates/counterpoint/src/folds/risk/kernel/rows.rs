@@ -91,6 +91,7 @@ pub(super) fn rows<T: Lanes, S: Simd>(
         #[inline(always)]
         || {
             let Scratch { mu, rows, slope, std_acc, .. } = scratch;
+            // ln w = sum over columns of ln pi(a | x), minus ln p: start from the second, the columns add theirs
             for i in 0..vectors::<T, S>() {
                 store::<T, S>(-load::<T, S>(simd, &strip[layout.log_p()], i), &mut rows.v, i);
             }
@@ -101,9 +102,11 @@ pub(super) fn rows<T: Lanes, S: Simd>(
                 let a = &strip[layout.action() + c];
                 risk.family.visit(Density::<T, S>(simd, column(rows, a, &mu[c], std[c], c)));
             }
+            // a ratio of sums can be right although both overflow, so this is found out before the weights leave logs
             if risk.question.estimator.normalise == Normalise::ByWeights && beyond::<T, S>(simd, omega, &rows.v) {
                 return false;
             }
+            // the one place where weights leave logs
             weights::<T, S>(simd, &risk.question.estimator.weight, rows);
             sums::<T, S>(simd, omega, y, rows);
             let q = layout.actions;
@@ -159,6 +162,7 @@ fn beyond<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, log_w: &Lane<T>) -> bool 
     let limit = splat::<T, S>(simd, T::of(LOG_RANGE.min(T::HIGHEST.f64() / 3.0)));
     let mut top = zero;
     for i in 0..vectors::<T, S>() {
+        // rows of weight 0, the padding of a short strip among them, are in no sum
         let counts = load::<T, S>(simd, omega, i).simd_gt(zero);
         top = top.max(counts.select(load::<T, S>(simd, log_w, i), zero));
     }
@@ -230,6 +234,7 @@ fn sums<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, rows: &mut Sta
         let (omega, y) = (load::<T, S>(simd, omega, i), load::<T, S>(simd, y, i));
         let v = load::<T, S>(simd, v, i);
         let t = v * y;
+        // the row weight goes in once: a row of weight 2 is two equal rows, not a row of twice the cost
         let (ov, ot) = (omega * v, omega * t);
         let mut fma = |k: Kept, a: V<T, S>, b: V<T, S>| sums[k as usize] = a.mul_add(b, sums[k as usize]);
         fma(Kept::TT, ot, t);
@@ -241,6 +246,7 @@ fn sums<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, rows: &mut Sta
         sums[Kept::V as usize] += ov;
         store::<T, S>(omega * load::<T, S>(simd, dv, i), dv, i);
     }
+    // registers through the strip, memory once at its end
     for (sum, acc) in sums.iter().zip(acc.chunks_exact_mut(V::<T, S>::LEN)) {
         (V::<T, S>::from_slice(simd, acc) + *sum).store_slice(acc);
     }
@@ -263,6 +269,7 @@ fn slopes<T: Lanes, S: Simd>(
         let (v, dv) = (load::<T, S>(simd, &rows.v, i), load::<T, S>(simd, &rows.dv, i));
         let y = load::<T, S>(simd, y, i);
         let vy = v * y;
+        // d sum / d ln w of the row; dv has the row weight in it, so the other factors must not
         let coef = match graded {
             Sum::T => dv * y,
             Sum::V => dv,

@@ -5,17 +5,19 @@
 use crate::say;
 use clap::Args;
 use counterpoint::data::{
-    Estimated, LogConfig, PropensityRole, ReadOptions, Roles, Scratch, TargetColumns, columns, read_bare_log, read_log,
+    Column, Estimated, Input, LogConfig, MISSING, Missing, Part, PropensityRole, ReadOptions, Roles, Scratch,
+    SplitRule, Table, TargetColumns, columns, files_of, parts_by_number, parts_by_time, read_bare_log, read_log,
 };
+use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
-use counterpoint::{Engine, Error, Log, Recipe, Result, SplitRule, propensity};
+use counterpoint::{Engine, Error, Log, Result, propensity};
 use std::path::PathBuf;
 
 /// The log and its columns.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Log")]
 pub(crate) struct LogArgs {
-    /// The log: .parquet, .csv, .csv.gz or .arrow; a file, a directory (key=value folders become columns), a quoted
+    /// The log: .parquet, .csv, .tsv, .csv.gz or .arrow; a file, a directory (key=value folders become columns), a quoted
     /// pattern such as 'logs/*.parquet', or several of them.
     pub(crate) log: Vec<PathBuf>,
     /// Context columns, separated by commas; a name with a comma in it is written in double quotes. '*' takes every column
@@ -38,15 +40,30 @@ pub(crate) struct LogArgs {
     /// (`column:fit` is a column of that name).
     #[arg(long, value_name = "COLUMN|fit")]
     pub(crate) propensity: Option<String>,
-    /// Column with row weights: a row of weight 2 counts as two equal rows.
+    /// Column that rows which belong together share (a user, a branch): they are never divided, and a certificate counts clusters.
     #[arg(long, value_name = "COLUMN")]
+    pub(crate) cluster: Option<String>,
+    /// Column with sampling weights, in any unit: rows of which one in ten was kept weigh 10 times as much as rows that were all kept.
+    /// Errors are those of the rows there are.
+    #[arg(long, value_name = "COLUMN", conflicts_with = "count")]
     pub(crate) weight: Option<String>,
+    /// Column with frequencies: a row of count 2 is two equal rows.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) count: Option<String>,
     /// Column that says train, valid or test; without it rows are split 50/25/25 by a seeded hash of their number.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) split: Option<String>,
+    /// Column that says when a row happened, a number or a word that sorts (2024-03-31): the earlier half is train, the next quarter valid,
+    /// the last quarter test, and what moved between train and test is said.
+    #[arg(long, value_name = "COLUMN", conflicts_with = "split")]
+    pub(crate) time: Option<String>,
     /// Contexts to read as categories though they are written as numbers.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) categorical: Option<Vec<String>>,
+    /// What becomes of rows with a missing context: refuse; or indicator: a missing number is replaced by the mean of its column
+    /// and marked in a column of its own, a missing word is a category of its own.
+    #[arg(long, value_name = "HOW", value_parser = missing)]
+    pub(crate) missing: Option<Missing>,
     /// Skip rows with an unusable value, and say how many; without it the first one is an error.
     #[arg(long)]
     pub(crate) drop_invalid: bool,
@@ -129,21 +146,34 @@ impl LogArgs {
             drop_invalid: self.drop_invalid,
             categorical: config.categorical.clone().unwrap_or_default(),
             inputs,
+            missing: config.missing.unwrap_or_default(),
             scratch: self.scratch.as_ref().map(Scratch::new),
+            memory: crate::memory::for_rows(),
         };
         let roles = Roles { target: target.cloned(), ..config.roles() };
         let log = match roles.propensity {
             PropensityRole::Column(_) => read_log(&paths, &roles, &options)?,
             PropensityRole::Fit => propensity::fit(engine, read_bare_log(&paths, &roles, &options)?)?,
         };
+        let log = match &config.time {
+            Some(time) => by_time(log, &paths, time, engine)?,
+            None => log,
+        };
         if let Some(from) = from {
             say::note(format_args!("columns as in {}", from.display()));
+        }
+        if policy.is_none() {
+            tell_contexts(&log.schema().inputs);
         }
         if log.dropped().rows > 0 {
             say::note(format_args!("dropped {} rows with unusable values: {}", log.dropped().rows, log.dropped()));
         }
-        if let Some(facts) = log.schema().propensities.estimated() {
-            tell_propensities(facts);
+        match log.schema().propensities.estimated() {
+            Some(facts) => tell_propensities(facts),
+            None => {
+                let check = check_propensities(&log.on(engine))?;
+                check.warning().iter().for_each(|w| say::note(format_args!("warning: {w}; `describe` says more")));
+            }
         }
         Ok(log)
     }
@@ -164,6 +194,7 @@ impl LogArgs {
     /// The division in words.
     pub(crate) fn split_words(&self, seed: u64) -> String {
         match self.rule(seed) {
+            SplitRule::Column if self.time.is_some() => "by time, 50/25/25".into(),
             SplitRule::Column => "by the split column".into(),
             SplitRule::Hash { .. } => format!("seeded hash of the row number (seed {seed}), 50/25/25"),
         }
@@ -171,8 +202,12 @@ impl LogArgs {
 
     /// How the log is divided.
     pub(crate) fn rule(&self, seed: u64) -> SplitRule {
-        let split = self.split.clone().or_else(|| self.config().ok().and_then(|(c, _)| c.split));
-        if split.is_some() { SplitRule::Column } else { SplitRule::Hash { seed, shares: [0.5, 0.25, 0.25] } }
+        let (split, time) = self.config().map(|(c, _)| (c.split, c.time)).unwrap_or_default();
+        if split.is_some() || time.is_some() {
+            SplitRule::Column
+        } else {
+            SplitRule::Hash { seed, shares: [0.5, 0.25, 0.25] }
+        }
     }
 
     /// The flags over log.toml, and which file that was.
@@ -188,8 +223,12 @@ impl LogArgs {
             target_density: None,
             target_action: None,
             weight: self.weight.clone(),
+            count: self.count.clone(),
+            cluster: self.cluster.clone(),
             split: self.split.clone(),
+            time: self.time.clone(),
             categorical: split_names(self.categorical.as_deref()),
+            missing: self.missing,
         };
         let file = self.log_config.clone().or_else(|| self.log.first().and_then(|l| LogConfig::beside(l)));
         match file {
@@ -205,6 +244,83 @@ impl LogArgs {
                 .hint("name a file, a directory or a pattern, or give --log-config with a `path` in it")),
             (given, _) => Ok(given.to_vec()),
         }
+    }
+}
+
+/// Divides a log by time, and says what moved between the earlier and the later rows.
+fn by_time(log: Log, paths: &[PathBuf], time: &str, engine: &Engine) -> Result<Log> {
+    let mut parts = Times::None;
+    for file in files_of(paths)? {
+        let table = Table::read(&file, &[time.to_string()])?;
+        parts.add(table.columns.into_iter().next().map(|c| c.1), time)?;
+    }
+    let log = log.with_parts(&parts.parts(time)?)?;
+    let divided = log.split(SplitRule::Column)?;
+    let moved = drift(&divided.train.on(engine), &divided.test.on(engine))?;
+    say::note(format_args!("divided by {time}; from train to test: {moved}"));
+    Ok(log)
+}
+
+/// The times of all rows.
+enum Times {
+    None,
+    Numbers(Vec<f64>),
+    Words(Vec<String>),
+}
+
+impl Times {
+    fn add(&mut self, column: Option<Column>, time: &str) -> Result<()> {
+        match (&mut *self, column) {
+            (_, None) => {}
+            (Times::None, Some(Column::Numbers(v))) => *self = Times::Numbers(v),
+            (Times::None, Some(Column::Words(v))) => *self = Times::Words(v),
+            (Times::Numbers(all), Some(Column::Numbers(v))) => all.extend(v),
+            (Times::Words(all), Some(Column::Words(v))) => all.extend(v),
+            _ => {
+                return Err(Error::data("it is numbers in one file and words in another")
+                    .at(format!("column {time:?}"))
+                    .hint("write times in one way"));
+            }
+        }
+        Ok(())
+    }
+
+    fn parts(&self, time: &str) -> Result<Vec<Part>> {
+        let place = |e: Error| e.at(format!("column {time:?}"));
+        match self {
+            Times::Numbers(v) => parts_by_number(v).map_err(place),
+            Times::Words(v) => match v.iter().position(String::is_empty) {
+                Some(i) => Err(Error::data("the time is missing").at(format!("row {}, column {time:?}", i + 1))),
+                None => Ok(parts_by_time(v)),
+            },
+            Times::None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// A way with missing contexts by its name.
+fn missing(name: &str) -> Result<Missing, String> {
+    serde_json::from_value(name.into()).map_err(|_| "it is refuse or indicator".to_string())
+}
+
+/// Which contexts are not read as plain numbers.
+fn tell_contexts(inputs: &[Input]) {
+    let told = |input: &Input| match input {
+        Input::Category { name, levels } => {
+            let gaps = if levels.iter().any(|l| l == MISSING) { ", one for missing values" } else { "" };
+            Some((format!("{name} ({} levels{gaps})", levels.len()), String::new()))
+        }
+        Input::Filled { name, value } => Some((String::new(), format!("{name} (as {value:.4})"))),
+        Input::Number { .. } => None,
+    };
+    let (words, gaps): (Vec<String>, Vec<String>) = inputs.iter().filter_map(told).unzip();
+    let list = |v: Vec<String>| v.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(", ");
+    let (words, gaps) = (list(words), list(gaps));
+    if !words.is_empty() {
+        say::note(format_args!("read as categories: {words}"));
+    }
+    if !gaps.is_empty() {
+        say::note(format_args!("missing values are filled and marked: {gaps}"));
     }
 }
 
@@ -257,52 +373,4 @@ fn split_names(values: Option<&[String]>) -> Option<Vec<String>> {
     }
     names.retain(|n| !n.is_empty());
     Some(names)
-}
-
-/// A recipe file and changes to it.
-#[derive(Args)]
-#[command(next_help_heading = "Recipe")]
-pub(crate) struct RecipeArgs {
-    /// Recipe file (TOML); without it the default recipe. `counterpoint recipe` prints every field.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) recipe: Option<PathBuf>,
-    /// Change one field of the recipe, for example --set cap=20 or --set family=lognormal. May be repeated.
-    #[arg(long, value_name = "FIELD=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Seed of everything random: the split by hash, starting points, bootstrap [default: that of the recipe, 0].
-    #[arg(long, value_parser = crate::flag::seed, allow_negative_numbers = true)]
-    pub(crate) seed: Option<u64>,
-}
-
-impl RecipeArgs {
-    /// The recipe, checked.
-    pub(crate) fn read(&self) -> Result<Recipe> {
-        let recipe = match &self.recipe {
-            Some(path) => Recipe::load(path)?,
-            None => Recipe::default(),
-        };
-        let mut changes = toml::Table::new();
-        for c in &self.set {
-            let (field, value) = change(c)?;
-            changes.insert(field, value);
-        }
-        if let Some(seed) = self.seed {
-            changes.insert("seed".into(), toml::Value::Integer(seed as i64));
-        }
-        recipe.changed(&changes)
-    }
-}
-
-/// FIELD=VALUE in two.
-pub(crate) fn change(text: &str) -> Result<(String, toml::Value)> {
-    match text.split_once('=') {
-        Some((field, value)) => Ok((field.trim().into(), value_of(value.trim()))),
-        None => Err(Error::recipe(text, "a change is written FIELD=VALUE").hint("for example --set cap=20")),
-    }
-}
-
-/// A TOML value; a bare word is a string.
-fn value_of(text: &str) -> toml::Value {
-    let wrapped: Result<toml::Table, _> = toml::from_str(&format!("v = {text}"));
-    wrapped.ok().and_then(|mut t| t.remove("v")).unwrap_or_else(|| toml::Value::String(text.into()))
 }

@@ -1,10 +1,10 @@
 //! Every question that is asked of rows, in one list.
 
-use crate::data::{Block, Hashes, Quantiles, Sample, Summaries};
+use crate::data::{Block, Hashes, Quantiles, Sample, Summaries, Weighting};
 use crate::engine::Fold;
 use crate::folds::{
-    Densities, FoldGrams, Gram, MeanAction, OutcomeFacts, PropensityMass, Spread, TargetScales, TargetSums,
-    WeightAnswer, WeightAsk, score_block,
+    Control, Densities, FoldGrams, Gram, MeanAction, OutcomeFacts, PropensityMass, Spread, TargetScales, TargetSums,
+    Weigher, WeightAnswer, WeightAsk, score_block,
 };
 use crate::policy::SavedPolicy;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,10 @@ pub struct PolicyWeights {
     pub policy: SavedPolicy,
     /// The smallest and the largest logged action, column by column.
     pub range: Vec<[f64; 2]>,
+    /// What contexts explain of the costs, to be taken out of them.
+    pub control: Option<Control>,
+    /// What row weights mean.
+    pub weighting: Weighting,
     /// The question.
     pub ask: WeightAsk,
 }
@@ -65,7 +69,13 @@ impl Fold<Block> for PolicyWeights {
     }
 
     fn add(&self, block: &Block, into: &mut WeightAnswer) {
-        self.ask.add(&score_block(block, &self.policy, &self.range), into);
+        let by = Weigher {
+            policy: &self.policy,
+            range: &self.range,
+            control: self.control.as_ref(),
+            weighting: self.weighting,
+        };
+        self.ask.add(&score_block(block, by), into);
     }
 
     fn merge(&self, other: &WeightAnswer, into: &mut WeightAnswer) {

@@ -2,13 +2,13 @@
 
 use super::log::{BLOCK_ROWS, Block};
 use super::scratch::{Mapped, Scratch, Span, Spill};
-use crate::error::Result;
+use crate::error::{Error, Hint, Remedy, Result};
 use bytemuck::Pod;
 
 /// Blocks under construction.
-pub(super) struct Pile {
+pub(super) struct BlockBuilder {
     /// How many contexts, actions and target columns.
-    widths: [usize; 3],
+    widths: [usize; 4],
     /// Finished, in memory.
     blocks: Vec<Block>,
     /// The one rows are added to.
@@ -16,6 +16,8 @@ pub(super) struct Pile {
     /// The place of the next block that is opened.
     next: u64,
     spilled: Option<Spilled>,
+    /// How many bytes of memory the blocks may take.
+    memory: Option<u64>,
 }
 
 /// Finished, in a file: where each block starts, its rows and its place in the log.
@@ -24,17 +26,38 @@ struct Spilled {
     blocks: Vec<(usize, usize, u64)>,
 }
 
-impl Pile {
-    /// A pile of blocks with so many contexts, actions and target columns.
-    pub(super) fn new(widths: [usize; 3], scratch: Option<&Scratch>) -> Result<Self> {
+impl BlockBuilder {
+    /// A builder of blocks with so many contexts, actions, target and cluster columns.
+    pub(super) fn new(widths: [usize; 4], scratch: Option<&Scratch>) -> Result<Self> {
         let spilled = scratch.map(|s| s.open().map(|file| Spilled { file, blocks: Vec::new() })).transpose()?;
-        Ok(Pile { widths, blocks: Vec::new(), last: None, next: 0, spilled })
+        Ok(BlockBuilder { widths, blocks: Vec::new(), last: None, next: 0, spilled, memory: None })
+    }
+
+    /// Refuses blocks beyond so many bytes, unless they are held in a file.
+    pub(super) fn within(self, memory: Option<u64>) -> Self {
+        BlockBuilder { memory, ..self }
+    }
+
+    /// Whether there is memory for one more block.
+    fn check_memory(&self) -> Result<()> {
+        let (Some(memory), None) = (self.memory, &self.spilled) else { return Ok(()) };
+        let columns = self.widths.iter().sum::<usize>() + 4;
+        let needed = (self.blocks.len() as u64 + 1) * (BLOCK_ROWS * columns * size_of::<f64>()) as u64;
+        if needed <= memory {
+            return Ok(());
+        }
+        let gigabytes = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+        Err(Error::data(format!("its rows do not fit in memory: {:.1} GiB are free for them", gigabytes(memory)))
+            .hint(Hint::from(Remedy::Scratch) + " holds the rows in a file on a local disk; the result is the same"))
     }
 
     /// A block with room for at least one more row.
     pub(super) fn open(&mut self) -> Result<&mut Block> {
         if self.last.as_ref().is_some_and(|b| b.rows() == BLOCK_ROWS) {
             self.seal()?;
+        }
+        if self.last.is_none() {
+            self.check_memory()?;
         }
         let (widths, index) = (self.widths, self.next);
         Ok(self.last.get_or_insert_with(|| Block { index, ..Block::with_room(widths, BLOCK_ROWS) }))
@@ -55,9 +78,10 @@ impl Pile {
         Ok(())
     }
 
-    /// Adds a block as it is; it must have the columns of this pile.
+    /// Adds a block as it is; it must have the columns of this builder.
     pub(super) fn add(&mut self, block: Block) -> Result<()> {
         self.seal()?;
+        self.check_memory()?;
         self.last = Some(block);
         Ok(())
     }
@@ -104,8 +128,8 @@ impl Pile {
 
 /// All columns of numbers, in the order of the file.
 fn columns(block: &mut Block) -> impl Iterator<Item = &mut Span<f64>> {
-    let Block { x, a, log_p, y, omega, target, .. } = block;
-    x.iter_mut().chain(a).chain([log_p, y, omega]).chain(target)
+    let Block { x, a, log_p, y, omega, target, cluster, .. } = block;
+    x.iter_mut().chain(a).chain([log_p, y, omega]).chain(target).chain(cluster)
 }
 
 /// The next column, and the place after it.

@@ -1,0 +1,124 @@
+//! Examples that every door accepts: made here, and the files of every version that the library keeps.
+
+use counterpoint::data::{Column, Journal, Table};
+use counterpoint::policy::Family;
+use counterpoint::policy::SavedPolicy;
+use counterpoint::select::Grid;
+use counterpoint::{Policy, Recipe};
+use std::io::Write;
+
+fn bytes(text: impl Into<String>) -> Vec<u8> {
+    text.into().into_bytes()
+}
+
+/// Of every version and kind; those that were learned here without their checksums, so that damage gets further.
+pub(crate) fn policies() -> Vec<Vec<u8>> {
+    let kept = [
+        include_str!("../../counterpoint/tests/compat/policy-v1.json"),
+        include_str!("../../counterpoint/tests/compat/policy-v2-parametric.json"),
+    ];
+    let made = Policy::constant(Family::LogNormal, &["x", "y"], &["a", "b"], &[2.0, 1.0], &[1.0, 0.5]);
+    let made = made.map(|p| p.to_json()).unwrap_or_default();
+    let again = kept.iter().filter_map(|t| SavedPolicy::from_json(t).ok()).map(|p| p.to_json());
+    again.flat_map(|t| [without_checksum(&t), t]).chain([made]).map(bytes).chain(kept.map(bytes)).collect()
+}
+
+pub(crate) fn rivals() -> Vec<Vec<u8>> {
+    let kept = [
+        include_str!("../../counterpoint/tests/compat/policy-v2-rule.json"),
+        include_str!("../../counterpoint/tests/compat/policy-v2-softmax.json"),
+    ];
+    kept.map(bytes).to_vec()
+}
+
+fn without_checksum(text: &str) -> String {
+    text.lines().filter(|l| !l.contains("\"checksum\"")).collect::<Vec<_>>().join("\n")
+}
+
+pub(crate) fn recipes() -> Vec<Vec<u8>> {
+    let some = ["policy = \"linear\"\nestimator = \"snips\"\n", "policy = \"clp\"\nanchors = 5\nseed = 3\n", ""];
+    some.map(bytes).into_iter().chain([bytes(Recipe::default().to_toml())]).collect()
+}
+
+pub(crate) fn grids() -> Vec<Vec<u8>> {
+    let small = "limit = 3\nkeep = 0.5\nfolds = 2\n[recipe]\npolicy = [\"linear\", \"clp\"]\ncap = [5.0, 10.0]\n";
+    Grid::names().iter().filter_map(|n| Grid::text(n).ok()).chain([small]).map(bytes).collect()
+}
+
+pub(crate) fn configs() -> Vec<Vec<u8>> {
+    let some = [
+        "context = [\"x0\", \"x1\"]\naction = \"action\"\nreward = \"reward\"\npropensity = \"propensity\"\n",
+        "context = \"*\"\nexclude = [\"x1\"]\naction = [\"action\"]\ncost = \"reward\"\npropensity = \"fit\"\nmissing = \"indicator\"\n",
+        "path = \"logs/*.parquet\"\ntarget_density = \"mine\"\nweight = \"w\"\nsplit = \"split\"\ncategorical = [\"x0\"]\n",
+    ];
+    some.map(bytes).to_vec()
+}
+
+pub(crate) fn journals() -> Vec<Vec<u8>> {
+    let made = || -> Option<Vec<u8>> {
+        let directory = tempfile::tempdir().ok()?;
+        let path = directory.path().join("journal");
+        let journal = Journal::create(&path, "fuzz 1").ok()?;
+        (0..6).try_for_each(|i| journal.add(&(format!("work {i}"), 0.1 * f64::from(i)))).ok()?;
+        std::fs::read(&path).ok()
+    };
+    made().into_iter().chain([bytes(include_str!("../../counterpoint/tests/compat/journal-v0.jsonl"))]).collect()
+}
+
+pub(crate) fn certificates() -> Vec<Vec<u8>> {
+    vec![bytes(include_str!("../../counterpoint/tests/compat/certificate-v0.json"))]
+}
+
+/// A small log with a context of numbers, one of words, and gaps.
+fn table() -> Table {
+    let rows = 40;
+    let numbers = |f: fn(f64) -> f64| Column::Numbers((0..rows).map(|i| f(f64::from(i))).collect());
+    let cities = (0..rows).map(|i| ["Paris", "Rome", "Oslo"][i as usize % 3].to_string());
+    Table {
+        columns: vec![
+            ("x0".into(), numbers(|i| (0.7 * i).sin())),
+            ("city".into(), Column::Words(cities.collect())),
+            ("action".into(), numbers(|i| 1.0 + (0.3 * i).cos())),
+            ("reward".into(), numbers(|i| (1.1 * i).sin())),
+            ("propensity".into(), numbers(|i| 0.2 + 0.01 * i)),
+        ],
+    }
+}
+
+fn written(ending: &str) -> Vec<u8> {
+    let made = || -> Option<Vec<u8>> {
+        let directory = tempfile::tempdir().ok()?;
+        let path = directory.path().join(format!("log.{ending}"));
+        table().write(&path).ok()?;
+        std::fs::read(&path).ok()
+    };
+    made().unwrap_or_default()
+}
+
+pub(crate) fn csv() -> Vec<Vec<u8>> {
+    let plain = String::from_utf8(written("csv")).unwrap_or_default();
+    let quoted = plain.replace("Paris", "\"Pa\"\"ris, the\ncity\"");
+    let semicolons = plain.replace(',', ";").replace('.', ",");
+    [plain, quoted, semicolons].map(bytes).to_vec()
+}
+
+pub(crate) fn csv_gz() -> Vec<Vec<u8>> {
+    let packed = |text: Vec<u8>| {
+        let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        to.write_all(&text).and_then(|()| to.finish()).unwrap_or_default()
+    };
+    csv().into_iter().map(packed).chain([written("csv.gz")]).collect()
+}
+
+pub(crate) fn parquet() -> Vec<Vec<u8>> {
+    vec![written("parquet")]
+}
+
+pub(crate) fn arrow() -> Vec<Vec<u8>> {
+    vec![written("arrow")]
+}
+
+/// Bytes that only seed what is made of them.
+pub(crate) fn numbers() -> Vec<Vec<u8>> {
+    (0..64u8).map(|i| vec![i; 64]).collect()
+}

@@ -1,0 +1,153 @@
+//! Worlds of the rows themselves: clusters, copies, densities that are estimated.
+
+use super::{Gauss, Outcomes, normal, uniform};
+use counterpoint::certify::{Certificate, Terms, Verdict, certify};
+use counterpoint::data::SplitRule;
+use counterpoint::{Engine, Log, Result, propensity};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rayon::prelude::*;
+
+/// Rows of a cluster.
+const ROWS_A_CLUSTER: usize = 10;
+
+/// A log of clusters whose rows share an action habit and an outcome level, each with this correlation; the outcome does not depend on
+/// the action. `named`: whether the log says which rows belong together.
+pub fn clusters(correlation: f64, count: usize, named: bool, seed: u64) -> Result<Log> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut columns: [Vec<f64>; 4] = Default::default();
+    let mut keys = Vec::new();
+    let (common, own) = (correlation.sqrt(), (1.0 - correlation).sqrt());
+    for cluster in 0..count {
+        let (habit, level) = (normal(&mut rng), normal(&mut rng));
+        for _ in 0..ROWS_A_CLUSTER {
+            let a = common * habit + own * normal(&mut rng);
+            let y = common * level + own * normal(&mut rng);
+            let p = (-0.5 * a * a).exp() / std::f64::consts::TAU.sqrt();
+            columns.iter_mut().zip([normal(&mut rng), a, p, y]).for_each(|(c, v)| c.push(v));
+            keys.push(cluster.to_string());
+        }
+    }
+    let [x, a, p, y] = columns;
+    let log = Log::builder().context("x", x).action("a", a).propensity("p", p).cost("y", y);
+    if named { log.cluster("user", keys).build() } else { log.build() }
+}
+
+/// How actions were drawn where nobody logged the density; the outcome does not depend on the action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unlogged {
+    /// A line and a constant spread: a law that can be fitted.
+    Line,
+    /// sin(3 x).
+    Sine,
+    /// A spread that waves with the context.
+    Spread,
+    /// Two humps.
+    Humps,
+    /// Heavy tails.
+    Tails,
+    /// Something that moved the action and the outcome, and is not in the log.
+    Hidden,
+}
+
+impl Unlogged {
+    /// Every way.
+    pub const ALL: [Unlogged; 6] =
+        [Unlogged::Line, Unlogged::Sine, Unlogged::Spread, Unlogged::Humps, Unlogged::Tails, Unlogged::Hidden];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unlogged::Line => "a line (right)",
+            Unlogged::Sine => "sin(3x)",
+            Unlogged::Spread => "a spread that waves",
+            Unlogged::Humps => "two humps",
+            Unlogged::Tails => "heavy tails",
+            Unlogged::Hidden => "a hidden cause",
+        }
+    }
+
+    fn row(self, r: &mut ChaCha8Rng) -> [f64; 3] {
+        let (x, e, u) = (normal(r), normal(r), normal(r));
+        let action = match self {
+            Unlogged::Line => 0.5 * x + 0.6 * e,
+            Unlogged::Sine => (3.0 * x).sin() + 0.4 * e,
+            Unlogged::Spread => 0.5 * x + 0.15 * (2.0 + (4.0 * x).sin() * 1.8) * e,
+            Unlogged::Humps => 0.5 * x + if uniform(r) < 0.5 { -1.0 } else { 1.0 } + 0.3 * e,
+            Unlogged::Tails => 0.5 * x + 0.4 * e / (uniform(r) * 0.9 + 0.02),
+            Unlogged::Hidden => 0.5 * x + 0.5 * u + 0.4 * e,
+        };
+        let outcome = match self {
+            Unlogged::Hidden => u + 0.3 * normal(r),
+            _ => (3.0 * x).sin() + 0.3 * normal(r),
+        };
+        [x, action, outcome]
+    }
+
+    /// A log of n rows with estimated densities; an error where no law can be fitted.
+    pub fn log(self, n: usize, seed: u64, engine: &Engine) -> Result<Log> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut columns: [Vec<f64>; 3] = Default::default();
+        for _ in 0..n {
+            columns.iter_mut().zip(self.row(&mut rng)).for_each(|(c, v)| c.push(v));
+        }
+        let [x, a, y] = columns;
+        // the policy knows two contexts
+        let zero = vec![0.0; n];
+        let bare = Log::builder().context("x0", x).context("x1", zero).action("a", a).reward("y", y).build_bare()?;
+        propensity::fit(engine, bare)
+    }
+}
+
+/// What happened to logs with estimated densities.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Leads {
+    /// Said to deploy, which is never right here.
+    pub deploy: crate::validity::Rate,
+    /// Called promising.
+    pub promising: crate::validity::Rate,
+    /// Refused as a log, or warned of.
+    pub warned: crate::validity::Rate,
+}
+
+/// Certifies a policy without gain on logs of n rows with estimated densities.
+pub fn leads(way: Unlogged, n: usize, logs: usize, seed: u64) -> Leads {
+    let policy = Gauss { mean: |x| 0.5 * x[0] + 0.2, std: |_| 0.5 };
+    let ends: Vec<(Option<Verdict>, bool)> = (0..logs as u64)
+        .into_par_iter()
+        .map_init(Engine::single, |engine, k| {
+            let judged = way.log(n, (seed << 32) + k, engine).and_then(|log| {
+                let warned = log.schema().propensities.estimated().is_some_and(|e| !e.warnings.is_empty());
+                let parts = log.split(SplitRule::default())?;
+                let (valid, test) = (parts.valid.on(engine), parts.test.on(engine));
+                Ok((certify(&policy, &valid, &test, &Terms { seed: k, ..Terms::default() })?.verdict, warned))
+            });
+            judged.map_or((None, true), |(verdict, warned)| (Some(verdict), warned))
+        })
+        .collect();
+    let mut o = Leads::default();
+    for (verdict, warned) in ends {
+        o.deploy.count(verdict == Some(Verdict::Deploy));
+        o.promising.count(verdict == Some(Verdict::Promising));
+        o.warned.count(warned);
+    }
+    o
+}
+
+/// Certifies a policy without gain on logs of clusters.
+pub fn run_clusters(correlation: f64, count: usize, named: bool, logs: usize, seed: u64) -> Result<Outcomes> {
+    let policy = counterpoint::Policy::constant(counterpoint::policy::Family::Normal, &["x"], &["a"], &[0.5], &[0.8])?;
+    let certificates: Vec<Certificate> = (0..logs as u64)
+        .into_par_iter()
+        .map_init(Engine::single, |engine, k| {
+            let parts = clusters(correlation, 4 * count, named, (seed << 32) + k)?.split(SplitRule::default())?;
+            let terms = Terms { seed: k, ..Terms::default() };
+            certify(&policy, &parts.valid.on(engine), &parts.test.on(engine), &terms)
+        })
+        .collect::<Result<_>>()?;
+    let mut o = Outcomes::default();
+    for c in &certificates {
+        o.add(c, Some(0.0), true);
+    }
+    Ok(o)
+}

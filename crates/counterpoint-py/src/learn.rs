@@ -1,0 +1,209 @@
+//! Learning and selecting, as the commands `learn` and `select` do.
+
+use crate::grammar;
+use crate::judge::Certified;
+use crate::log::Log;
+use crate::policy::Policy;
+use crate::target::logging as logging_policy;
+use crate::work::{self, Watch};
+use counterpoint::certify::Terms;
+use counterpoint::learn::Progress;
+use counterpoint::recipe::MeanChoice;
+use counterpoint::select::{Fit, Memory, Step};
+use counterpoint::{Estimator, Recipe, Result, evaluate};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What was learned or selected.
+#[pyclass(frozen, module = "counterpoint._counterpoint")]
+pub(crate) struct Learned {
+    policy: Py<Policy>,
+    certificate: Option<Py<Certified>>,
+    /// What the command line says with --json, as JSON.
+    #[pyo3(get)]
+    facts: String,
+    /// Whether it was ended early by an interruption.
+    #[pyo3(get)]
+    interrupted: bool,
+}
+
+#[pymethods]
+impl Learned {
+    #[getter]
+    fn policy(&self, py: Python<'_>) -> Py<Policy> {
+        self.policy.clone_ref(py)
+    }
+
+    #[getter]
+    fn certificate(&self, py: Python<'_>) -> Option<Py<Certified>> {
+        self.certificate.as_ref().map(|c| c.clone_ref(py))
+    }
+}
+
+/// What a call asks for, whatever is learned.
+#[derive(FromPyObject)]
+pub(crate) struct Wish {
+    /// The terms of the certificate, as JSON.
+    terms: String,
+    certify: bool,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+}
+
+/// What comes out of the work, on its way to Python.
+struct Found {
+    policy: Policy,
+    certificate: Option<Certified>,
+    facts: Value,
+    interrupted: bool,
+}
+
+impl Found {
+    fn hand_over(self, py: Python<'_>) -> PyResult<Learned> {
+        Ok(Learned {
+            policy: Py::new(py, self.policy)?,
+            certificate: self.certificate.map(|c| Py::new(py, c)).transpose()?,
+            facts: self.facts.to_string(),
+            interrupted: self.interrupted,
+        })
+    }
+}
+
+/// Learns one recipe; its fields as JSON, over those of a file if one is named.
+#[pyfunction]
+#[pyo3(signature = (log, recipe, file, logging, wish))]
+pub(crate) fn learn(
+    py: Python<'_>,
+    log: &Log,
+    recipe: &str,
+    file: Option<&str>,
+    logging: Option<&Policy>,
+    wish: Wish,
+) -> PyResult<Learned> {
+    let recipe = grammar::recipe(recipe, file)?;
+    let terms = grammar::terms(&wish.terms, recipe.seed)?;
+    let logging = logging_policy(logging)?;
+    let (certify, threads) = (wish.certify, wish.threads);
+    let found = work::run(py, wish.progress, |watch| {
+        learn_one(log, &recipe, &terms, logging.as_ref(), (watch, certify, threads))
+    })?;
+    found.hand_over(py)
+}
+
+fn learn_one(
+    log: &Log,
+    recipe: &Recipe,
+    terms: &Terms,
+    logging: Option<&counterpoint::Policy>,
+    (watch, certify, threads): (&Watch, bool, usize),
+) -> Result<Found> {
+    let engine = watch.engine(threads)?;
+    let parts = log.parts(recipe.seed)?;
+    let steps = Steps::of(recipe);
+    watch.keeps.store(steps.of > 0, Ordering::Relaxed);
+    watch.of.store(steps.of, Ordering::Relaxed);
+    let look = |p: &Progress| steps.look(p, watch);
+    let rows = (parts.train.on(&engine), parts.valid.on(&engine));
+    let learner = counterpoint::learn::Learner::new(recipe).logging(logging).gate(terms.gate);
+    let learned = learner.watch(&look).learn_from(&rows)?;
+    watch.keeps.store(false, Ordering::Relaxed);
+    let interrupted = watch.ending.load(Ordering::Relaxed);
+    let valid = match (&learned.search, interrupted) {
+        (None, false) => Some(evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?),
+        _ => None,
+    };
+    let facts = json!({
+        "objective": learned.objective,
+        "std": learned.parametric().map(counterpoint::Policy::std),
+        "search": learned.search,
+        "starts": learned.starts,
+        "best_start": learned.best,
+        "silent_contexts": learned.silent_contexts,
+        "valid": valid,
+        "propensities": learned.propensities,
+        "recipe": recipe,
+    });
+    let policy = Policy::noting(learned.policy, &log.sentences());
+    let certificate = match certify && !interrupted {
+        true => {
+            let target = policy.saved.clone();
+            let made = Certified::issue(log, target, Arc::new(parts), terms, (&engine, threads))?;
+            Some(made.learned_by(recipe.clone(), None))
+        }
+        false => None,
+    };
+    Ok(Found { policy, certificate, facts, interrupted })
+}
+
+/// Proximal steps of all starting points.
+struct Steps {
+    done: Vec<AtomicU64>,
+    of: u64,
+}
+
+impl Steps {
+    /// A greedy recipe has no steps to count.
+    fn of(recipe: &Recipe) -> Self {
+        let starts = if matches!(recipe.policy, MeanChoice::Greedy(_)) { 0 } else { recipe.starts };
+        let of = starts as u64 * (recipe.proximal_steps() as u64 + 1);
+        Steps { done: (0..starts).map(|_| AtomicU64::new(0)).collect(), of }
+    }
+
+    fn look(&self, p: &Progress, watch: &Watch) -> ControlFlow<()> {
+        self.done[p.start].store(p.outer as u64, Ordering::Relaxed);
+        watch.done.store(self.done.iter().map(|d| d.load(Ordering::Relaxed)).sum(), Ordering::Relaxed);
+        match watch.ending.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Selects among many: a grid by name, of a file, or written as JSON.
+#[pyfunction]
+#[pyo3(signature = (log, grid, folds, seed, wish))]
+pub(crate) fn select(
+    py: Python<'_>,
+    log: &Log,
+    grid: &str,
+    folds: Option<usize>,
+    seed: u64,
+    wish: Wish,
+) -> PyResult<Learned> {
+    let mut grid = grammar::grid(grid)?;
+    grid.folds = folds.unwrap_or(grid.folds);
+    let terms = grammar::terms(&wish.terms, seed)?;
+    let (certify, threads) = (wish.certify, wish.threads);
+    let found = work::run(py, wish.progress, |watch| {
+        let engine = watch.engine(threads)?;
+        let parts = log.parts(seed)?;
+        let record = |_: &Fit, step: Step| {
+            watch.done.store(step.done as u64, Ordering::Relaxed);
+            watch.of.store(step.of as u64, Ordering::Relaxed);
+            Ok(())
+        };
+        let rows = (parts.train.on(&engine), parts.valid.on(&engine));
+        let memory = Memory { known: Vec::new(), record: &record };
+        let selected = counterpoint::select(&rows, &grid, seed, terms.gate, &memory)?;
+        let facts = json!({
+            "leaderboard": selected.leaderboard,
+            "notes": selected.notes,
+            "recipe": selected.recipe,
+            "propensities": log.log.schema().propensities,
+        });
+        let policy = Policy::noting(selected.policy.clone(), &log.sentences());
+        let certificate = match certify {
+            true => {
+                let target = policy.saved.clone();
+                let made = Certified::issue(log, target, Arc::new(parts), &terms, (&engine, threads))?;
+                Some(made.learned_by(selected.recipe.clone(), Some(selected)))
+            }
+            false => None,
+        };
+        Ok(Found { policy, certificate, facts, interrupted: false })
+    })?;
+    found.hand_over(py)
+}

@@ -1,0 +1,221 @@
+//! Where the log supports a policy, context by context.
+//!
+//! A mean weight near 1 over all rows says little of contexts in which the policy plays where the log never was: they have no heavy
+//! rows at all. Three looks that each find such contexts in their own way, on thin samples of the valid and of the test rows:
+//!
+//! ```text
+//! regions    E[w | x] = 1 where the log supports the policy; cells of contexts are cut on valid rows, tested on test rows
+//! reach      the logging law given x is fitted on valid rows: how much of the policy's mass lies beyond all that the log did?
+//! outside    the policy's mass outside the range of all logged actions
+//! ```
+//!
+//! The largest of them is the mass that is missing. What happens there is not known, only bounded by the range of outcomes. Mass that is
+//! missing a little everywhere lies beside what was seen; contexts in which the policy does what the log never did (`away`) are
+//! another matter, however few they are.
+
+use super::interval::Interval;
+use super::law::Law;
+use super::terms::Terms;
+use crate::data::{Sample, Sampled, Summaries, Weighting};
+use crate::error::Result;
+use crate::folds::{Control, Growth, Tree};
+use crate::policy::TargetPolicy;
+use crate::source::Source;
+use serde::{Deserialize, Serialize};
+
+/// Numbers of contexts that are looked at: rows times columns.
+const LOOKED_AT: usize = 200_000;
+
+/// Standard errors a cell's mean weight must lie below 1: .0005 for one cell, under .01 for all.
+const ERRORS: f64 = 3.3;
+
+/// A cell that lacks less than this share of its mass is left alone.
+const LACK: f64 = 0.15;
+
+/// Missing mass below this is not counted: a wide policy always has a little in its tails.
+pub(super) const NEGLIGIBLE: f64 = 0.01;
+
+/// A context is away if more than this share of the policy's mass there lies beyond all that the log did.
+const MOSTLY: f64 = 0.5;
+
+/// A share of contexts that are away from which on they count: two or three of 600 looked at.
+pub(super) const AWAY: f64 = 0.004;
+
+/// A cell of contexts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Region {
+    /// The contexts, in the user's columns: `x1 > 0.3 and x0 <= 2`.
+    pub contexts: String,
+    /// Share of the test rows.
+    pub share: f64,
+    /// The mean weight of these rows.
+    pub mean_weight: Interval,
+    /// Whether the log does not support the policy here.
+    pub unsupported: bool,
+}
+
+/// What of a policy the log shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Coverage {
+    /// Share of the policy's mass that the log does not show; 0 where it is negligible.
+    pub missing: f64,
+    /// By cells of contexts, the least supported first.
+    pub regions: Vec<Region>,
+    /// Share of the policy's mass beyond all that the log did in like contexts; nothing where the policy's masses are not known.
+    pub beyond: Option<f64>,
+    /// Share of the policy's mass in contexts where most of it lies beyond: there it does what the log never did.
+    #[serde(default)]
+    pub away: f64,
+    /// How many of the log's standard deviations the policy's mean lies from the log's, given x: median, 90%, 99% and largest.
+    pub distance: Option<[f64; 4]>,
+}
+
+/// Rows that are looked at, and what a policy says of them.
+pub(super) struct Rows {
+    pub(super) d: usize,
+    pub(super) q: usize,
+    pub(super) sample: Sampled,
+    weights: Vec<f64>,
+}
+
+impl Rows {
+    fn of(source: &dyn Source, policy: &dyn TargetPolicy) -> Result<Rows> {
+        let (d, q) = (source.schema().contexts.len(), source.schema().actions.len());
+        let rows = source.get(Summaries)?.rows;
+        let most = (LOOKED_AT / d.max(1)).clamp(1024, 8192);
+        let sample = source.get(Sample::of(rows, most))?;
+        let mut weights = Vec::new();
+        policy.log_densities(&sample.block(d, q), &mut weights);
+        weights.iter_mut().zip(&sample.log_p).for_each(|(w, p)| *w = (*w - p).exp());
+        Ok(Rows { d, q, sample, weights })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    pub(super) fn x(&self, i: usize) -> &[f64] {
+        &self.sample.x[i * self.d..(i + 1) * self.d]
+    }
+
+    pub(super) fn a(&self, i: usize, c: usize) -> f64 {
+        self.sample.a[i * self.q + c]
+    }
+}
+
+/// What valid and test rows say before the outcomes of the test rows are read.
+pub(super) struct Looked {
+    pub(super) coverage: Coverage,
+    pub(super) control: Option<Control>,
+}
+
+/// Looks at a policy on the valid and the test part. A policy that stands in columns of the log has a density at the logged actions
+/// only: its samples cannot be weighed here, and it is looked at as a whole only.
+pub(super) fn look(
+    policy: &dyn TargetPolicy,
+    valid: &dyn Source,
+    test: &dyn Source,
+    terms: &Terms,
+) -> Result<Option<Looked>> {
+    if valid.schema().contexts.is_empty() || valid.schema().target.is_some() {
+        return Ok(None);
+    }
+    let (v, t) = (Rows::of(valid, policy)?, Rows::of(test, policy)?);
+    if v.len() < 60 || t.len() < 30 {
+        return Ok(None);
+    }
+    let regions = regions(&v, &t, &valid.schema().contexts, valid.schema().weighting, terms);
+    let lacking =
+        regions.iter().filter(|r| r.unsupported).map(|r| r.share * (1.0 - r.mean_weight.estimate)).sum::<f64>();
+    let law = Law::fit(&v, &t)?;
+    let beyond = law.beyond([&v, &t], policy);
+    let distance = law.distance(&t, policy);
+    let mean = |b: &[f64], least: f64| b.iter().filter(|b| **b > least).sum::<f64>() / b.len() as f64;
+    let away = beyond.as_ref().map_or(0.0, |b| mean(b, MOSTLY));
+    let beyond = beyond.map(|b| mean(&b, 0.0));
+    let missing = beyond.unwrap_or(0.0).max(lacking);
+    let coverage = Coverage { missing, regions, beyond, away, distance };
+    Ok(Some(Looked { coverage, control: control(&v) }))
+}
+
+/// Cells cut on valid weights, with their mean weight on test rows.
+fn regions(v: &Rows, t: &Rows, names: &[String], weighting: Weighting, terms: &Terms) -> Vec<Region> {
+    // a heavy row says that there is support, not how much: capped, it draws no cut of its own
+    let capped: Vec<f64> = v.weights.iter().map(|w| w.min(4.0)).collect();
+    let growth = Growth { cells: 8, rows: (v.len() / 50).max(30) };
+    let tree = Tree::grow(&v.sample.x, v.d, &capped, growth);
+    // rows, then sums of s, s w, s^2, s^2 w and s^2 w^2: rows may have been kept more or less often
+    let mut sums = vec![[0.0; 6]; tree.cells()];
+    let total: f64 = t.sample.omega.iter().sum();
+    for i in 0..t.len() {
+        let w = t.weights[i];
+        let cell = &mut sums[tree.cell(|c| t.x(i)[c]).0];
+        let (s, square) = (t.sample.omega[i], weighting.squared(t.sample.omega[i]));
+        cell.iter_mut().zip([1.0, s, s * w, square, square * w, square * w * w]).for_each(|(sum, v)| *sum += v);
+    }
+    let spread = spread(&t.weights);
+    let mut regions: Vec<Region> = Vec::new();
+    for (number, [n, s, w, squares, sw, sww]) in sums.into_iter().enumerate().filter(|(_, s)| s[0] > 1.0 && s[1] > 0.0)
+    {
+        let mean = w / s;
+        // a cell without a heavy row knows nothing of how rare such rows are: all rows together do
+        let own = sww - 2.0 * mean * sw + mean * mean * squares;
+        let error = own.max(spread * squares).sqrt() / s;
+        let unsupported = n >= 30.0 && 1.0 - mean > LACK && 1.0 - mean > ERRORS * error;
+        regions.push(Region {
+            contexts: named(&tree, number, names),
+            share: s / total,
+            mean_weight: Interval::normal((mean, error), terms),
+            unsupported,
+        });
+    }
+    regions.sort_by(|a, b| a.mean_weight.estimate.total_cmp(&b.mean_weight.estimate));
+    regions
+}
+
+/// The variance of the weights of all rows.
+fn spread(weights: &[f64]) -> f64 {
+    let n = weights.len() as f64;
+    let mean = weights.iter().sum::<f64>() / n;
+    weights.iter().map(|w| (w - mean) * (w - mean)).sum::<f64>() / n
+}
+
+/// A cell in the names of its columns.
+fn named(tree: &Tree, number: usize, names: &[String]) -> String {
+    let short = |v: f64| {
+        let text = format!("{v:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    };
+    let said: Vec<String> = tree
+        .bounds(number)
+        .into_iter()
+        .filter_map(|(c, above, upto)| {
+            let name = names.get(c)?;
+            Some(match (above.is_finite(), upto.is_finite()) {
+                (true, true) => format!("{} < {name} <= {}", short(above), short(upto)),
+                (true, false) => format!("{name} > {}", short(above)),
+                _ => format!("{name} <= {}", short(upto)),
+            })
+        })
+        .collect();
+    if said.is_empty() { "all contexts".into() } else { said.join(" and ") }
+}
+
+/// What contexts explain of the cost, where they explain it on rows that were not used to find it: at least 3% of its variance.
+fn control(v: &Rows) -> Option<Control> {
+    let growth = |n: usize| Growth { cells: 16, rows: (n / 40).max(25) };
+    let rows = |parity: usize| (0..v.len()).filter(move |i| i % 2 == parity);
+    let x: Vec<f64> = rows(0).flat_map(|i| v.x(i).to_vec()).collect();
+    let y: Vec<f64> = rows(0).map(|i| v.sample.y[i]).collect();
+    let half = Tree::grow(&x, v.d, &y, growth(y.len()));
+    let mean = y.iter().sum::<f64>() / y.len() as f64;
+    let (mut left, mut total) = (0.0, 0.0);
+    for i in rows(1) {
+        let y = v.sample.y[i];
+        left += (y - half.cell(|c| v.x(i)[c]).1).powi(2);
+        total += (y - mean).powi(2);
+    }
+    (left < 0.97 * total).then(|| Control { cells: Tree::grow(&v.sample.x, v.d, &v.sample.y, growth(v.len())) })
+}

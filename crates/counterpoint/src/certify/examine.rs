@@ -1,0 +1,274 @@
+//! From weighted rows to a certificate.
+
+use super::advice::advise;
+use super::bound;
+use super::certificate::{Certificate, Verdict};
+use super::coverage::{AWAY, Coverage, NEGLIGIBLE, look};
+use super::decide::{Case, FEW, decide};
+use super::diagnose::{Diagnostics, Part};
+use super::evidence::GateEvidence;
+use super::interval::{self, Interval};
+use super::subject::Subject;
+use super::terms::{Method, Mode, Terms};
+use super::words;
+use crate::data::{Outcome, Propensities};
+use crate::error::{Error, Result};
+use crate::folds::{Moments, Weighed};
+use crate::policy::TargetPolicy;
+use crate::source::Source;
+
+/// A difference smaller than this share of the costs' standard error is rounding: the policy is the log's own.
+const ROUNDING: f64 = 1e-9;
+
+/// Standard errors that the mean weight must lie below 1 before mass is missing.
+const LACKING: f64 = 3.0;
+
+/// Replicates at most, where the verdict would otherwise hang on the seed.
+const MOST_REPLICATES: usize = 16_000;
+
+/// A certificate with what joint verdicts need: the observed statistic and its replicates.
+pub(super) struct Judged {
+    pub(super) certificate: Certificate,
+    pub(super) observed: f64,
+    pub(super) replicates: Vec<f64>,
+}
+
+/// Whether replicates may become more near the border.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Replicating {
+    Grows,
+    Fixed,
+}
+
+/// Weighted rows: valid and test as they are, and with costs less what contexts explain of them.
+pub(super) struct Rows<'a> {
+    plain: [&'a dyn Weighed; 2],
+    controlled: Option<[&'a dyn Weighed; 2]>,
+    coverage: Option<Coverage>,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of which nothing else is known.
+    pub(super) fn plain(valid: &'a dyn Weighed, test: &'a dyn Weighed) -> Self {
+        Rows { plain: [valid, test], controlled: None, coverage: None }
+    }
+}
+
+/// Looks at a policy context by context, weighs the rows and examines them.
+pub(super) fn judge(
+    policy: &dyn TargetPolicy,
+    valid: &dyn Source,
+    test: &dyn Source,
+    terms: &Terms,
+    evidence: &GateEvidence,
+    replicating: Replicating,
+) -> Result<Judged> {
+    if test.schema().cluster.is_some() && terms.interval == Method::Normal {
+        return Err(Error::recipe(
+            "certify.interval",
+            "a normal interval takes rows for independent draws, and the log has clusters",
+        )
+        .hint("use the bootstrap, which draws clusters as a whole"));
+    }
+    let looked = match terms.mode {
+        Mode::Default => look(policy, valid, test, terms)?,
+        Mode::Paper => None,
+    };
+    let (coverage, control) = looked.map_or((None, None), |l| (Some(l.coverage), l.control));
+    let weigh = |source| Source::weigh(source, policy);
+    let plain = [weigh(valid)?, weigh(test)?];
+    let controlled = match &control {
+        Some(control) => Some([valid.weigh_with(policy, Some(control))?, test.weigh_with(policy, Some(control))?]),
+        None => None,
+    };
+    let rows =
+        Rows { plain: [&*plain[0], &*plain[1]], controlled: controlled.as_ref().map(|c| [&*c[0], &*c[1]]), coverage };
+    examine(&rows, terms, test.schema().direction, evidence, replicating)
+}
+
+/// The gain on rows that know nothing but the difference between policy and log.
+struct Paired {
+    valid: Diagnostics,
+    test: Part,
+    freedom: f64,
+    terms: Terms,
+    interval: Interval,
+    p_value: f64,
+    null_error: f64,
+}
+
+impl Paired {
+    fn new(rows: [&dyn Weighed; 2], terms: &Terms, evidence: &GateEvidence, replicating: Replicating) -> Result<Self> {
+        let known = Part::new(rows[0], 0, terms)?;
+        let test = Part::new(rows[1], terms.replicates(), terms)?;
+        let freedom = freedom(&known.diagnostics, &test.diagnostics, evidence);
+        let spread = (variance(&known, &test) / test.totals.cost.std().powi(2)).sqrt();
+        // outcomes of the test rows that are all the same have no spread to compare with, and no error either
+        let spread = if spread.is_finite() { spread } else { 1.0 };
+        let null_error = spread * test.sums.own.null_error() * test.design_effect(terms).sqrt();
+        let mut paired = Paired {
+            valid: known.diagnostics,
+            freedom,
+            terms: terms.clone(),
+            interval: Interval::default(),
+            p_value: 1.0,
+            null_error,
+            test,
+        };
+        paired.measure();
+        while replicating == Replicating::Grows && paired.hangs_on_the_seed() {
+            paired.terms.bootstrap = (4 * paired.terms.bootstrap).min(MOST_REPLICATES);
+            paired.test.resample(rows[1], &paired.terms)?;
+            paired.measure();
+        }
+        Ok(paired)
+    }
+
+    fn measure(&mut self) {
+        let sums = &self.test.sums;
+        (self.interval, self.p_value) =
+            interval::interval(sums, Moments::difference, self.freedom, self.null_error, &self.terms);
+    }
+
+    /// Whether other replicates might well have said the other thing: the p-value is within three of its errors of the level.
+    fn hangs_on_the_seed(&self) -> bool {
+        let (level, b) = (self.terms.tail(), self.terms.bootstrap as f64);
+        self.terms.interval == Method::BootstrapT
+            && self.terms.mode == Mode::Default
+            && self.terms.bootstrap < MOST_REPLICATES
+            && (self.p_value - level).abs() < 3.0 * (level * (1.0 - level) / b).sqrt()
+    }
+}
+
+/// The variance of the costs of both parts together: harm that happened to fall on the valid rows alone is harm.
+fn variance(valid: &Part, test: &Part) -> f64 {
+    let mut cost = valid.totals.cost.clone();
+    cost.merge(&test.totals.cost);
+    cost.std().powi(2)
+}
+
+/// The value's interval, where it rests on so few rows that its error may be blind: at least as wide as if weights and costs had nothing
+/// to do with each other, whose error is that of n_eff plain rows.
+fn floored(value: Interval, gate: &Part, part: &Part, evidence: &GateEvidence) -> Interval {
+    let informative = match evidence {
+        GateEvidence::Valid => gate.diagnostics.informative.min(part.diagnostics.informative),
+        GateEvidence::Folds(_) => part.diagnostics.informative,
+    };
+    let floor = (variance(gate, part) / part.diagnostics.effective).sqrt();
+    if informative < FEW && floor > value.std_error && value.std_error > 0.0 {
+        value.stretched(floor / value.std_error)
+    } else {
+        value
+    }
+}
+
+/// Degrees of freedom: the part that rests on fewer rows says how much a standard error is worth; the other may have missed the
+/// rare rows. Rows that the policy was learned from say too much.
+fn freedom(valid: &Diagnostics, test: &Diagnostics, evidence: &GateEvidence) -> f64 {
+    match evidence {
+        GateEvidence::Valid => valid.freedom().min(test.freedom()),
+        GateEvidence::Folds(_) => test.freedom(),
+    }
+}
+
+pub(super) fn examine(
+    rows: &Rows,
+    terms: &Terms,
+    direction: Outcome,
+    evidence: &GateEvidence,
+    replicating: Replicating,
+) -> Result<Judged> {
+    let terms = &terms.in_costs(direction);
+    let gate = Part::new(rows.plain[0], 0, terms)?;
+    let part = Part::new(rows.plain[1], terms.replicates(), terms)?;
+    let paired = Paired::new(rows.controlled.unwrap_or(rows.plain), terms, evidence, replicating)?;
+    let of_value = freedom(&gate.diagnostics, &part.diagnostics, evidence);
+    let (value, p_of_value) = interval::interval(&part.sums, Moments::value, of_value, 0.0, terms);
+    let value = match terms.mode {
+        Mode::Default => floored(value, &gate, &part, evidence),
+        Mode::Paper => value,
+    }
+    .shifted(part.centre);
+    let logged = interval::interval(&part.sums, Moments::logged, part.logged_freedom, 0.0, terms).0;
+    let logged = logged.shifted(part.centre);
+    let bound = bound::bound(rows.plain[1], &part.totals, &gate.totals, terms)?;
+    let own = paired.interval.std_error <= ROUNDING * logged.std_error;
+    let mut case = Case {
+        value,
+        logged,
+        difference: paired.interval,
+        p_value: paired.p_value,
+        null_error: paired.null_error,
+        informative: match evidence {
+            GateEvidence::Valid => paired.valid.informative.min(paired.test.diagnostics.informative),
+            GateEvidence::Folds(_) => paired.test.diagnostics.informative,
+        },
+        tail_index: [&gate.diagnostics, &part.diagnostics].into_iter().filter_map(|d| d.tail_index).reduce(f64::min),
+        own,
+        missing: missing(&part.diagnostics, rows.coverage.as_ref(), terms),
+        away: rows.coverage.as_ref().map_or(0.0, |c| if c.away < AWAY { 0.0 } else { c.away }),
+        seen: [gate.totals.cost.min.min(part.totals.cost.min), gate.totals.cost.max.max(part.totals.cost.max)],
+        constant: part.totals.cost.min == part.totals.cost.max,
+        effective: part.diagnostics.effective,
+        rows: part.diagnostics.rows,
+        guarantee: bound.as_ref().ok().map(|b| b.difference),
+    };
+    if terms.mode == Mode::Paper {
+        case.p_value = p_of_value; // the mean cost is the centre of the costs, so it stands at 0 there
+    }
+    let figures = evidence.figures(&gate.diagnostics);
+    let refusals = words::refusals(&figures, terms);
+    let decided = decide(case, terms);
+    let verdict = if refusals.is_empty() { decided.verdict } else { Verdict::Invalid };
+    let case = decided.case;
+    let advice = advise(verdict, &case, &figures, terms);
+    let coverage = rows.coverage.clone().map(|c| Coverage { missing: case.missing, ..c });
+    let mut certificate = Certificate {
+        subject: Subject::default(),
+        verdict,
+        reasons: Vec::new(),
+        direction: Outcome::Cost,
+        value: case.value,
+        logged: case.logged,
+        difference: case.difference,
+        p_value: case.p_value,
+        null_error: paired.null_error,
+        adjusted: None,
+        freedom: of_value.min(paired.freedom),
+        replicates: paired.terms.replicates(),
+        controlled: rows.controlled.is_some(),
+        bound: bound.ok(),
+        more_rows: advice.rows,
+        missing: case.missing,
+        coverage,
+        overturn: None,
+        valid: gate.diagnostics,
+        test: part.diagnostics,
+        terms: terms.clone(),
+        evidence: *evidence,
+        propensities: Propensities::Logged,
+        fingerprint: format!("{:016x}", part.totals.fingerprint),
+    }
+    .to_user(direction);
+    certificate.reasons = words::reasons(&certificate, refusals, &decided.remarks, bound.err());
+    certificate.reasons.extend(advice.words);
+    let stretch = interval::stretch(paired.freedom, terms);
+    let error = paired.interval.std_error.max(paired.null_error);
+    let observed = if own { f64::INFINITY } else { paired.interval.estimate / (stretch * error) };
+    let replicates = interval::studentised(&paired.test.sums, Moments::difference, paired.terms.replicates());
+    Ok(Judged { certificate, observed, replicates })
+}
+
+/// Share of the policy's mass that the log does not show: the mean weight of all rows where its own error says that it is below 1, and what
+/// was found context by context (without contexts, the mass outside the logged actions); the largest of them.
+fn missing(test: &Diagnostics, coverage: Option<&Coverage>, terms: &Terms) -> f64 {
+    // who lets any mean weight pass has densities that are known up to a factor
+    let gated = terms.gate.max_mean_weight_error < 1.0;
+    let lack = 1.0 - test.mean_weight.estimate;
+    let lack = if gated && lack > LACKING * test.mean_weight.std_error { lack } else { 0.0 };
+    // the range of the test rows alone is narrower than what the log did
+    let outside = if coverage.is_some_and(|c| c.beyond.is_some()) { 0.0 } else { test.outside };
+    let found = lack.max(outside).max(coverage.map_or(0.0, |c| c.missing));
+    let away = coverage.is_some_and(|c| c.away >= AWAY);
+    if found < NEGLIGIBLE && !away { 0.0 } else { found.min(1.0) }
+}

@@ -1,0 +1,257 @@
+//! Which candidate: the best lower bound among those that the log supports and a test part can certify.
+
+use super::ground::Rule;
+use super::judge::Figures;
+use crate::certify::Gate;
+use crate::policy::normal_cdf;
+
+/// A rule with its noise, and what held-out rows say of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) rule: Rule,
+    pub(super) share: f64,
+    pub(super) step: f64,
+    pub(super) figures: Figures,
+}
+
+/// Standard errors of the test part's difference that a certificate asks: 97.5% confidence, and a little for few rows ..
+const ASKED: f64 = 2.2;
+
+/// .. and where its error rests on little, which asks for a quarter more than the half width, with room.
+const ASKED_IF_THIN: f64 = 1.5 * ASKED;
+
+/// So many more, and five certificates of six are given.
+const SPARE: f64 = 1.0;
+
+/// Rows that the error must rest on, and the tail index of the weights, below which a certificate calls its evidence thin; with room,
+/// since test rows are others.
+const FEW: f64 = 18.0;
+const HEAVY: f64 = 3.0;
+
+/// Standard errors below the estimate at which candidates are compared.
+const CAUTION: f64 = 1.0;
+
+/// A rule other than the stack, all the way, must be better by this many standard errors: among many candidates one is always
+/// lucky, and over many logs the stack is the better bet.
+const PREFERENCE: f64 = 1.0;
+
+/// Room above what the gate asks: the refitted rule and the test rows are others.
+const MARGIN: f64 = 1.2;
+
+/// Learning rows to test rows, of the usual parts 50/25/25.
+const TO_TEST: f64 = 1.0 / 3.0;
+
+impl Candidate {
+    /// Whether held-out rows pass the gate, with a margin: they are what a certificate's gate sees of a policy that was learned from
+    /// train and valid.
+    pub(super) fn passes(&self, gate: &Gate, n: f64, rows: f64) -> bool {
+        let share = self.figures.effective / n;
+        let far = (self.figures.mean_weight - 1.0).abs();
+        share * rows >= MARGIN * gate.needs(rows) && far <= gate.tolerance(self.figures.mean_weight_error)
+    }
+
+    /// The gain in standard errors of the test part's paired difference.
+    fn ratio(&self, n: f64, rows: f64) -> f64 {
+        let error = self.figures.plain_error * (n / (rows * TO_TEST)).sqrt();
+        -self.figures.difference / error.max(f64::MIN_POSITIVE)
+    }
+
+    /// Standard errors that a certificate will ask for.
+    fn asked(&self, n: f64, rows: f64) -> f64 {
+        let thin = self.figures.informative * TO_TEST * rows / n < FEW || self.figures.tail < HEAVY;
+        if thin { ASKED_IF_THIN } else { ASKED }
+    }
+
+    /// Whether a test part would tell the gain from none.
+    pub(super) fn certifiable(&self, n: f64, rows: f64) -> bool {
+        self.ratio(n, rows) >= self.asked(n, rows) + SPARE
+    }
+
+    /// What is gained on average, the log staying where the certificate is not given: the model's gain times the probability of a
+    /// certificate.
+    fn after_certificate(&self, n: f64, rows: f64) -> f64 {
+        -self.figures.by_model * normal_cdf(self.ratio(n, rows) - self.asked(n, rows))
+    }
+}
+
+/// How much of it a candidate has: can it be certified, or at least judged?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Certifiable,
+    Supported,
+    Unsupported,
+}
+
+/// What candidates are held against.
+struct Bar<'a> {
+    gate: &'a Gate,
+    /// The rule of the stack.
+    stack: Rule,
+    n: f64,
+    rows: f64,
+}
+
+impl Bar<'_> {
+    fn standing(&self, c: &Candidate) -> Standing {
+        match (c.passes(self.gate, self.n, self.rows), c.certifiable(self.n, self.rows)) {
+            (true, true) => Standing::Certifiable,
+            (true, false) => Standing::Supported,
+            (false, _) => Standing::Unsupported,
+        }
+    }
+
+    /// What is larger is better, among candidates of one standing. The noise of one rule is compared by the model, whose
+    /// differences between shares have little error of their own, and by what remains of it after the certificate; rules are compared
+    /// by the rows.
+    fn worth(&self, c: &Candidate, alike: bool) -> f64 {
+        match self.standing(c) {
+            Standing::Certifiable if alike => c.after_certificate(self.n, self.rows),
+            Standing::Certifiable if c.rule == self.stack && c.step == 1.0 => c.figures.gain(CAUTION - PREFERENCE),
+            Standing::Certifiable => c.figures.gain(CAUTION),
+            Standing::Supported => c.ratio(self.n, self.rows),
+            Standing::Unsupported => c.figures.effective,
+        }
+    }
+
+    fn before(&self, a: &Candidate, b: &Candidate, alike: bool) -> std::cmp::Ordering {
+        let by_worth = || self.worth(b, alike).total_cmp(&self.worth(a, alike));
+        self.standing(a).cmp(&self.standing(b)).then_with(by_worth)
+    }
+}
+
+/// The candidates in order, best first, and the choice in words. The best noise of every rule comes first, then the rest.
+pub(super) fn choose(
+    candidates: &[Candidate],
+    gate: &Gate,
+    stack: Rule,
+    (n, rows): (f64, f64),
+) -> (Vec<usize>, String) {
+    let bar = Bar { gate, stack, n, rows };
+    let mut heads: Vec<usize> = Vec::new();
+    for (i, c) in candidates.iter().enumerate() {
+        let same = |h: &usize| candidates[*h].rule == c.rule && candidates[*h].step == c.step;
+        match heads.iter().position(same) {
+            None => heads.push(i),
+            Some(k) if bar.before(c, &candidates[heads[k]], true).is_lt() => heads[k] = i,
+            Some(_) => {}
+        }
+    }
+    heads.sort_by(|&a, &b| bar.before(&candidates[a], &candidates[b], false));
+    let mut rest: Vec<usize> = (0..candidates.len()).filter(|i| !heads.contains(i)).collect();
+    rest.sort_by(|&a, &b| bar.before(&candidates[a], &candidates[b], false));
+    let best = &candidates[heads[0]];
+    let words = bar.words(best);
+    heads.extend(rest);
+    (heads, words)
+}
+
+impl Bar<'_> {
+    /// Why the best candidate is the best, and what would help where it is not good enough.
+    fn words(&self, best: &Candidate) -> String {
+        let ratio = best.ratio(self.n, self.rows);
+        match self.standing(best) {
+            Standing::Certifiable => {
+                "chosen: the best lower bound on held-out rows among the candidates that the log supports and a test part can certify"
+                    .into()
+            }
+            Standing::Supported if ratio > 0.1 => format!(
+                "no candidate gains enough for a test part a third of this size to tell; chosen: the one nearest to that. About {} \
+                 rows like these would decide it, or outcomes with less noise",
+                round_up(self.rows * (1.0 + TO_TEST) * ((ASKED + SPARE) / ratio).powi(2))
+            ),
+            Standing::Supported => {
+                "no candidate is better than the log on held-out rows: keep what you do. Contexts that say more about the \
+                 outcome, or actions that vary more, would help"
+                    .into()
+            }
+            Standing::Unsupported => {
+                let need = MARGIN * self.gate.needs(self.rows);
+                let share = (best.figures.effective / self.n).max(1e-9);
+                format!(
+                    "the log supports no candidate: too few rows are effective, or propensities are not densities; chosen: the \
+                     one with the most effective rows. About {} rows like these, larger std_share or a smaller step would help",
+                    round_up(need / share * (1.0 + TO_TEST))
+                )
+            }
+        }
+    }
+}
+
+/// Two digits are all that such a number knows.
+fn round_up(rows: f64) -> f64 {
+    let unit = 10f64.powf(rows.max(1.0).log10().floor() - 1.0);
+    (rows / unit).ceil() * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(rule: usize, share: f64, difference: f64, error: f64, effective: f64) -> Candidate {
+        let figures = Figures {
+            difference,
+            error,
+            by_model: difference,
+            plain_error: error,
+            informative: effective,
+            tail: f64::INFINITY,
+            effective,
+            mean_weight: 1.0,
+            mean_weight_error: 0.01,
+        };
+        Candidate { rule: Rule::Greedy(rule), share, step: 1.0, figures }
+    }
+
+    #[test]
+    fn the_best_lower_bound_wins_among_those_that_can_be_certified() {
+        let all = [
+            candidate(0, 0.1, -0.50, 0.02, 900.0),
+            candidate(1, 0.1, -0.55, 0.08, 900.0),  // better, but less sure
+            candidate(2, 0.1, -0.90, 0.01, 30.0),   // not supported
+            candidate(3, 0.1, -0.001, 0.02, 900.0), // no gain to speak of
+        ];
+        let (order, words) = choose(&all, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0));
+        assert_eq!(order[0], 0);
+        assert!(words.contains("lower bound"), "{words}");
+        assert_eq!(order.len(), 4);
+    }
+
+    #[test]
+    fn thin_evidence_needs_a_larger_gain() {
+        // 4 standard errors of a test part a third of the size
+        let gain = -4.0 * 0.02 * 3f64.sqrt();
+        let plain = candidate(0, 0.1, gain, 0.02, 900.0);
+        assert!(plain.certifiable(9000.0, 9000.0));
+        let with = |informative: f64, tail: f64| Candidate {
+            figures: Figures { informative, tail, ..plain.figures },
+            ..plain
+        };
+        assert!(!with(30.0, 9.0).certifiable(9000.0, 9000.0), "ten rows of the test part carry its error");
+        assert!(!with(900.0, 2.0).certifiable(9000.0, 9000.0), "weights have hardly a variance");
+    }
+
+    /// With the same gain by the model the noise that a certificate is likelier to be given for wins.
+    #[test]
+    fn noise_is_chosen_by_what_remains_after_the_certificate() {
+        let all = [candidate(0, 0.05, -0.20, 0.03, 300.0), candidate(0, 0.10, -0.199, 0.01, 900.0)];
+        let order = choose(&all, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).0;
+        assert_eq!(order[0], 1);
+    }
+
+    #[test]
+    fn what_would_help_is_said() {
+        let weak = [candidate(0, 0.1, -0.02, 0.02, 900.0)];
+        let words = choose(&weak, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).1;
+        assert!(words.contains("rows like these would decide it"), "{words}");
+        let worse = [candidate(0, 0.1, 0.02, 0.02, 900.0)];
+        assert!(choose(&worse, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).1.contains("keep what you do"));
+        let thin = [candidate(0, 0.1, -0.5, 0.02, 30.0)];
+        assert!(choose(&thin, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).1.contains("supports no candidate"));
+    }
+
+    #[test]
+    fn numbers_of_rows_have_two_digits() {
+        assert_eq!(round_up(13_700.0), 14_000.0);
+        assert_eq!(round_up(999.0), 1000.0);
+    }
+}

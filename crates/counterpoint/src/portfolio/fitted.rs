@@ -1,0 +1,269 @@
+//! Models of the cost, cross-fitted: what each predicts for rows that it has not seen.
+
+use super::Effort;
+use super::table::{Copied, Table};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::models::{
+    ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Rows, Shape, TreeOptions, Trees, cross_validate,
+};
+use crate::policy::{Axis, ModelMember};
+use crate::recipe::ModelsName;
+
+/// The kinds of models, each listed once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The same costs for every context.
+    Constant,
+    /// Linear in the contexts.
+    Linear,
+    /// Splines, products or kernels of the contexts: the best by cross-validation.
+    Ridge,
+    Trees,
+    ActionTrees,
+    /// A network held smooth by its decay: for noisy outcomes.
+    Network,
+    /// A network that may bend sharply: for steps and kinks behind little noise.
+    SharpNetwork,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 7] =
+        [Kind::Constant, Kind::Linear, Kind::Ridge, Kind::Trees, Kind::ActionTrees, Kind::Network, Kind::SharpNetwork];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Constant => "constant",
+            Kind::Linear => "linear",
+            Kind::Ridge => "ridge",
+            Kind::Trees => "trees",
+            Kind::ActionTrees => "action-trees",
+            Kind::Network => "network",
+            Kind::SharpNetwork => "sharp network",
+        }
+    }
+
+    /// The name in a recipe.
+    pub(super) fn models(self) -> ModelsName {
+        match self {
+            Kind::Constant => ModelsName::Constant,
+            Kind::Linear => ModelsName::Linear,
+            Kind::Ridge => ModelsName::Ridge,
+            Kind::Trees => ModelsName::Trees,
+            Kind::ActionTrees => ModelsName::ActionTrees,
+            Kind::Network | Kind::SharpNetwork => ModelsName::Network,
+        }
+    }
+
+    /// Fits one model of this kind; ridges come from their cross-validation.
+    fn fit(self, rows: &Rows, effort: Effort, seed: u64, engine: &Engine) -> Result<CostModel> {
+        Ok(match self {
+            Kind::ActionTrees => CostModel::ActionTrees(ActionTrees::fit(rows, &TreeOptions::smooth(), seed, engine)?),
+            Kind::Network | Kind::SharpNetwork => {
+                let options = if self == Kind::Network { NetworkOptions::smooth() } else { NetworkOptions::sharp() };
+                let (options, most) = match effort {
+                    Effort::Quick => (NetworkOptions { members: 1, ..options }, 15_000),
+                    Effort::Full => (options, 40_000),
+                };
+                // rows stand in the order of their actions, so every so many of them are a fair sample
+                let thinned = Copied::thinned(rows, most);
+                CostModel::Network(CostNetwork::fit(&thinned.rows(), &options, seed, engine)?)
+            }
+            _ => CostModel::Trees(Trees::fit(rows, &TreeOptions::default(), seed, engine)?),
+        })
+    }
+}
+
+/// A kind of model after cross-fitting.
+pub(super) struct Fitted {
+    pub(super) kind: Kind,
+    /// In words: the kind, and the shape of a ridge.
+    pub(super) name: String,
+    /// Squared error on rows not seen, in units of the costs' variance.
+    pub(super) error: f64,
+    /// Held-out predictions at the logged actions.
+    pub(super) at: Vec<f64>,
+    /// Held-out predictions at the knots, row-major.
+    pub(super) knots: Vec<f64>,
+    /// The model of all rows, where it came for free.
+    all: Option<CostModel>,
+    effort: Effort,
+}
+
+impl Fitted {
+    /// The model of all rows.
+    pub(super) fn all(&self, table: &Table, seed: u64, engine: &Engine) -> Result<CostModel> {
+        match &self.all {
+            Some(model) => Ok(model.clone()),
+            None => self.kind.fit(&table.rows(), self.effort, seed, engine),
+        }
+    }
+}
+
+/// Cross-fits the given kinds.
+pub(super) fn cross_fit(
+    table: &Table,
+    axis: &Axis,
+    kinds: &[Kind],
+    effort: Effort,
+    seed: u64,
+    engine: &Engine,
+) -> Result<Vec<Fitted>> {
+    let ridges = ridges(table, kinds, seed, engine)?;
+    let trained: Vec<Kind> =
+        kinds.iter().copied().filter(|k| !matches!(k, Kind::Constant | Kind::Linear | Kind::Ridge)).collect();
+    let jobs: Vec<(Kind, usize)> = trained.iter().flat_map(|&k| (0..table.folds).map(move |f| (k, f))).collect();
+    let models = engine.map(&jobs, |&(kind, k)| {
+        let rows = table.rows();
+        kind.fit(&Copied::without(&rows, &table.fold, k).rows(), effort, seed, &Engine::single())
+    });
+    let mut models: std::collections::VecDeque<CostModel> = models.into_iter().collect::<Result<_>>()?;
+    let mut out = Vec::new();
+    for kind in kinds {
+        match ridges.iter().find(|r| r.0 == *kind) {
+            Some((_, name, folds, all)) => {
+                out.push(predict(table, axis, (*kind, name, effort), folds, Some(all.clone()), engine))
+            }
+            None => {
+                let folds: Vec<CostModel> = models.drain(..table.folds.min(models.len())).collect();
+                if !folds.is_empty() {
+                    out.push(predict(table, axis, (*kind, kind.name(), effort), &folds, None, engine));
+                }
+            }
+        }
+    }
+    if out.is_empty() {
+        return Err(Error::recipe("models", format!("{} rows are too few for these models", table.n()))
+            .hint("choose linear or constant models, or leave the choice open"));
+    }
+    Ok(out)
+}
+
+type RidgeOf = (Kind, String, Vec<CostModel>, CostModel);
+
+/// The best ridge of each kind by cross-validation.
+fn ridges(table: &Table, kinds: &[Kind], seed: u64, engine: &Engine) -> Result<Vec<RidgeOf>> {
+    let shapes = Shape::all(&table.rows());
+    let tried = cross_validate(&table.rows(), &table.fold, &shapes, seed, engine)?;
+    let kind_of = |shape: &Shape| match shape.contexts {
+        ContextShape::Constant => Kind::Constant,
+        ContextShape::Linear => Kind::Linear,
+        _ => Kind::Ridge,
+    };
+    let mut out = Vec::new();
+    for kind in kinds {
+        let best = tried.iter().filter(|t| kind_of(&t.shape) == *kind).min_by(|a, b| a.error.total_cmp(&b.error));
+        if let Some(t) = best {
+            let folds = t.folds.iter().cloned().map(CostModel::Ridge).collect();
+            out.push((*kind, t.shape.to_string(), folds, CostModel::Ridge(t.all.clone())));
+        }
+    }
+    Ok(out)
+}
+
+/// Held-out predictions of the models of each fold.
+fn predict(
+    table: &Table,
+    axis: &Axis,
+    (kind, name, effort): (Kind, &str, Effort),
+    folds: &[CostModel],
+    all: Option<CostModel>,
+    engine: &Engine,
+) -> Fitted {
+    const RUN: usize = 512;
+    let k = axis.knots.len();
+    let starts: Vec<usize> = (0..table.n()).step_by(RUN).collect();
+    let parts = engine.map(&starts, |&from| {
+        let to = (from + RUN).min(table.n());
+        let (mut at, mut knots) = (Vec::with_capacity(to - from), vec![0.0; (to - from) * k]);
+        for i in from..to {
+            let model = &folds[table.fold[i]];
+            at.push(model.at(table.context(i), table.u[i]));
+            model.at_knots(table.context(i), &axis.knots, &mut knots[(i - from) * k..(i - from + 1) * k]);
+        }
+        (at, knots)
+    });
+    let (mut at, mut knots) = (Vec::with_capacity(table.n()), Vec::with_capacity(table.n() * k));
+    for (a, g) in parts {
+        at.extend(a);
+        knots.extend(g);
+    }
+    let square: f64 = (0..table.n()).map(|i| table.omega[i] * (table.y[i] - at[i]) * (table.y[i] - at[i])).sum();
+    Fitted { kind, name: name.into(), error: square / table.n() as f64, at, knots, all, effort }
+}
+
+/// A weighted sum of models.
+pub(super) struct Blend {
+    pub(super) name: String,
+    /// Which of the fitted models, and their weights.
+    pub(super) members: Vec<(usize, f64)>,
+}
+
+impl Blend {
+    /// One model alone.
+    pub(super) fn of_one(fitted: &[Fitted], i: usize) -> Blend {
+        Blend { name: fitted[i].name.clone(), members: vec![(i, 1.0)] }
+    }
+
+    /// The weights >= 0 that fit the costs best on rows not seen, by coordinate descent.
+    pub(super) fn stacked(table: &Table, fitted: &[Fitted]) -> Blend {
+        let m = fitted.len();
+        let sum = |f: &dyn Fn(usize) -> f64| (0..table.n()).map(|i| table.omega[i] * f(i)).sum::<f64>();
+        let mut gram = vec![0.0; m * m];
+        let mut right = vec![0.0; m];
+        for a in 0..m {
+            right[a] = sum(&|i| fitted[a].at[i] * table.y[i]);
+            for b in 0..=a {
+                gram[a * m + b] = sum(&|i| fitted[a].at[i] * fitted[b].at[i]);
+                gram[b * m + a] = gram[a * m + b];
+            }
+        }
+        // a little shrinkage keeps weights of nearly equal models apart from chance
+        let shrink = 1e-3 * table.n() as f64;
+        let mut w = vec![0.0; m];
+        for _ in 0..500 {
+            for a in 0..m {
+                let others: f64 = (0..m).filter(|b| *b != a).map(|b| gram[a * m + b] * w[b]).sum();
+                let diagonal = gram[a * m + a] + shrink;
+                w[a] = ((right[a] - others) / diagonal).max(0.0);
+            }
+        }
+        let mut members: Vec<(usize, f64)> = w.into_iter().enumerate().filter(|(_, w)| *w > 0.02).collect();
+        if members.is_empty() {
+            // nothing predicts: the model that does the least harm
+            let least = (0..m).min_by(|a, b| fitted[*a].error.total_cmp(&fitted[*b].error));
+            members.extend(least.map(|i| (i, 1.0)));
+        }
+        let names: Vec<String> = members.iter().map(|(i, w)| format!("{w:.2} {}", fitted[*i].kind.name())).collect();
+        Blend { name: format!("stack of {}", names.join(", ")), members }
+    }
+
+    /// Held-out predictions at the knots of row i, into `out`.
+    pub(super) fn knots(&self, fitted: &[Fitted], i: usize, out: &mut [f64]) {
+        let k = out.len();
+        out.fill(0.0);
+        for (m, w) in &self.members {
+            let row = &fitted[*m].knots[i * k..(i + 1) * k];
+            out.iter_mut().zip(row).for_each(|(o, q)| *o += w * q);
+        }
+    }
+
+    /// Held-out prediction at the logged action of row i.
+    pub(super) fn at(&self, fitted: &[Fitted], i: usize) -> f64 {
+        self.members.iter().map(|(m, w)| w * fitted[*m].at[i]).sum()
+    }
+
+    /// The models of all rows.
+    pub(super) fn members(
+        &self,
+        table: &Table,
+        fitted: &[Fitted],
+        seed: u64,
+        engine: &Engine,
+    ) -> Result<Vec<ModelMember>> {
+        self.members
+            .iter()
+            .map(|(m, weight)| Ok(ModelMember { weight: *weight, model: fitted[*m].all(table, seed, engine)? }))
+            .collect()
+    }
+}

@@ -1,0 +1,296 @@
+//! What candidates are made of, and their figures on held-out rows.
+
+use super::choose::Candidate;
+use super::descend::{self, Slope};
+use super::fitted::{Blend, Fitted};
+use super::judge::{Acts, Judge, between_knots};
+use super::table::Table;
+use super::{Effort, Line, SHARES, STEPS};
+use crate::certify::Gate;
+use crate::data::Outcome;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::models::Regressor;
+use crate::policy::{Axis, LoggingLaw, MeanRule, least, reach, smoothed, smoothing};
+use crate::recipe::{GreedyChoice, ModelsName};
+
+/// How a candidate finds its mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The cheapest action by a blend of models.
+    Greedy(usize),
+    /// The mean of the cheapest actions by two blends.
+    Average(usize, usize),
+    /// Linear in the contexts, by descent.
+    Linear,
+    /// The cheapest action by the stack, moved by trees.
+    Boosted,
+}
+
+/// Everything that candidates are made of.
+pub(super) struct Ground<'a> {
+    pub(super) table: &'a Table,
+    pub(super) axis: &'a Axis,
+    pub(super) logging: &'a LoggingLaw,
+    pub(super) window: [f64; 2],
+    pub(super) fitted: &'a [Fitted],
+    /// The rules' models; the last one is the stack, which judges.
+    pub(super) blends: &'a [Blend],
+    pub(super) choice: &'a GreedyChoice,
+    effort: Effort,
+    /// Of each row: the level of the spread, the log's mean, and the residual of the stack.
+    level: Vec<usize>,
+    home: Vec<f64>,
+    residual: Vec<f64>,
+}
+
+/// A rule with what it needs beyond the blends: means of rows by models that have not seen them.
+pub(super) struct Planned {
+    pub(super) rule: Rule,
+    pub(super) step: f64,
+    /// The means of a rule that went down the objective.
+    means: Option<Vec<f64>>,
+}
+
+impl<'a> Ground<'a> {
+    pub(super) fn new(
+        table: &'a Table,
+        axis: &'a Axis,
+        (logging, window): (&'a LoggingLaw, [f64; 2]),
+        (fitted, blends): (&'a [Fitted], &'a [Blend]),
+        (choice, effort): (&'a GreedyChoice, Effort),
+    ) -> Self {
+        let (n, stack) = (table.n(), &blends[blends.len() - 1]);
+        Ground {
+            level: (0..n).map(|i| logging.level(table.context(i))).collect(),
+            home: (0..n).map(|i| logging.mean.at(table.context(i))).collect(),
+            residual: (0..n).map(|i| table.y[i] - stack.at(fitted, i)).collect(),
+            table,
+            axis,
+            logging,
+            window,
+            fitted,
+            blends,
+            choice,
+            effort,
+        }
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge {
+            table: self.table,
+            axis: self.axis,
+            logging: self.logging,
+            level: &self.level,
+            residual: &self.residual,
+        }
+    }
+
+    fn last(&self) -> usize {
+        self.blends.len() - 1
+    }
+
+    /// The greedy rule of the stack.
+    pub(super) fn stack(&self) -> Rule {
+        Rule::Greedy(self.last())
+    }
+
+    fn range(&self, i: usize) -> [f64; 2] {
+        reach(self.axis, self.home[i], self.logging.levels[self.level[i]], self.window, self.choice.max_change)
+    }
+
+    /// The greedy rule of every blend, and that of the stack part of the way too.
+    pub(super) fn greedy_rules(&self) -> Vec<Planned> {
+        let first = if self.choice.models == ModelsName::Stack { self.last() } else { 0 };
+        let steps = |rule: usize| match self.choice.step {
+            Some(step) => vec![step],
+            None if rule == self.last() => STEPS.to_vec(),
+            None => vec![1.0],
+        };
+        (first..self.blends.len())
+            .flat_map(|r| steps(r).into_iter().map(move |step| Planned { rule: Rule::Greedy(r), step, means: None }))
+            .collect()
+    }
+
+    /// Rules beyond the greedy ones: averages of the best two, and rules that go down the objective around the best.
+    pub(super) fn further_rules(&self, best: &[Candidate], seed: u64, engine: &Engine) -> Result<Vec<Planned>> {
+        let mut blends: Vec<usize> = Vec::new();
+        for c in best {
+            if let Rule::Greedy(b) = c.rule
+                && !blends.contains(&b)
+            {
+                blends.push(b);
+            }
+        }
+        let step = self.choice.step.unwrap_or(1.0);
+        let mut out = Vec::new();
+        if let [a, b, ..] = blends[..] {
+            out.push(Planned { rule: Rule::Average(a, b), step, means: None });
+        }
+        let share = self.choice.std_share.unwrap_or_else(|| best.first().map_or(0.2, |c| c.share.max(0.15)));
+        for rule in [Rule::Linear, Rule::Boosted] {
+            if self.table.d > 0 {
+                let means = self.held_out(rule, share, seed, engine)?;
+                out.push(Planned { rule, step, means: Some(means) });
+            }
+        }
+        Ok(out)
+    }
+
+    /// Smoothed costs of every row by a blend.
+    fn smooth(&self, blend: usize, share: f64) -> Vec<f64> {
+        let k = self.axis.knots.len();
+        let matrices: Vec<Vec<f64>> = self.logging.levels.iter().map(|s| smoothing(self.axis, share * s)).collect();
+        let (mut out, mut costs) = (vec![0.0; self.table.n() * k], vec![0.0; k]);
+        for (i, row) in out.chunks_exact_mut(k).enumerate() {
+            self.blends[blend].knots(self.fitted, i, &mut costs);
+            smoothed(&matrices[self.level[i]], &costs, row);
+        }
+        out
+    }
+
+    /// A rule that goes down the objective on these rows: it is found from the stack's greedy means.
+    fn descend(&self, rule: Rule, share: f64, rows: &[usize], (seed, engine): (u64, &Engine)) -> Result<Descended> {
+        let (n, k) = (self.table.n(), self.axis.knots.len());
+        let smooth = self.smooth(self.last(), share);
+        let range: Vec<[f64; 2]> = (0..n).map(|i| self.range(i)).collect();
+        let start: Vec<f64> =
+            (0..n).map(|i| least(&self.axis.knots, &smooth[i * k..(i + 1) * k], self.home[i], range[i])).collect();
+        let judge = self.judge();
+        let slope = Slope { judge: &judge, share, smooth: &smooth, range: &range };
+        Ok(match rule {
+            Rule::Linear => Descended::Linear(descend::linear(&slope, rows, &start)?),
+            _ => Descended::Boosted(descend::boosted(&slope, rows, &start, seed, engine)?, start),
+        })
+    }
+
+    /// The means of every row by a rule that went down the objective on the other folds.
+    fn held_out(&self, rule: Rule, share: f64, seed: u64, engine: &Engine) -> Result<Vec<f64>> {
+        let t = self.table;
+        let folds: Vec<usize> = (0..t.folds).collect();
+        let fits = engine.map(&folds, |k| {
+            let rows: Vec<usize> = (0..t.n()).filter(|&i| t.fold[i] != *k).collect();
+            self.descend(rule, share, &rows, (seed, &Engine::single()))
+        });
+        let fits = fits.into_iter().collect::<Result<Vec<Descended>>>()?;
+        Ok((0..t.n()).map(|i| fits[t.fold[i]].at(i, t.context(i))).collect())
+    }
+
+    /// Every planned rule at every share.
+    pub(super) fn candidates(&self, planned: &[Planned], engine: &Engine) -> Vec<Candidate> {
+        // a quick search looks at every other share
+        let step = if self.effort == Effort::Quick { 2 } else { 1 };
+        let shares = self.choice.std_share.map_or_else(|| SHARES.iter().copied().step_by(step).collect(), |s| vec![s]);
+        engine.map(&shares, |share| self.at_share(*share, planned)).into_iter().flatten().collect()
+    }
+
+    fn at_share(&self, share: f64, planned: &[Planned]) -> Vec<Candidate> {
+        let (n, k) = (self.table.n(), self.axis.knots.len());
+        let matrices: Vec<Vec<f64>> = self.logging.levels.iter().map(|s| smoothing(self.axis, share * s)).collect();
+        let mut means = vec![vec![0.0; n]; planned.len()];
+        let mut expected = vec![vec![0.0; n]; planned.len()];
+        let (mut costs, mut reference, mut smooth) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
+        for i in 0..n {
+            let (matrix, range, home) = (&matrices[self.level[i]], self.range(i), self.home[i]);
+            self.blends[self.last()].knots(self.fitted, i, &mut costs);
+            smoothed(matrix, &costs, &mut reference);
+            let mut known: Vec<Option<f64>> = vec![None; self.blends.len()];
+            let mut greedy = |blend: usize| {
+                *known[blend].get_or_insert_with(|| {
+                    self.blends[blend].knots(self.fitted, i, &mut costs);
+                    smoothed(matrix, &costs, &mut smooth);
+                    least(&self.axis.knots, &smooth, home, range)
+                })
+            };
+            for (v, plan) in planned.iter().enumerate() {
+                let mean = match (plan.rule, &plan.means) {
+                    (_, Some(means)) => means[i].clamp(range[0], range[1]),
+                    (Rule::Average(a, b), _) => 0.5 * (greedy(a) + greedy(b)),
+                    (Rule::Greedy(blend), _) => greedy(blend),
+                    _ => home,
+                };
+                means[v][i] = home + plan.step * (mean - home);
+                expected[v][i] = between_knots(&self.axis.knots, &reference, means[v][i]);
+            }
+        }
+        let judge = self.judge();
+        let of = |(v, plan): (usize, &Planned)| Candidate {
+            rule: plan.rule,
+            share,
+            step: plan.step,
+            figures: judge.figures(&Acts { mean: &means[v], share, expected: &expected[v] }),
+        };
+        planned.iter().enumerate().map(of).collect()
+    }
+
+    /// The rule of a candidate, fitted on all rows.
+    pub(super) fn refit(&self, c: &Candidate, seed: u64, engine: &Engine) -> Result<MeanRule> {
+        let greedy = |blend: usize| -> Result<MeanRule> {
+            Ok(MeanRule::Greedy(self.blends[blend].members(self.table, self.fitted, seed, engine)?))
+        };
+        let share = self.choice.std_share.unwrap_or(c.share.max(0.15));
+        let all: Vec<usize> = (0..self.table.n()).collect();
+        Ok(match c.rule {
+            Rule::Greedy(blend) => greedy(blend)?,
+            Rule::Average(a, b) => MeanRule::Average(vec![greedy(a)?, greedy(b)?]),
+            rule => match self.descend(rule, share, &all, (seed, engine))? {
+                Descended::Linear(regressor) => MeanRule::Direct(regressor),
+                Descended::Boosted(trees, _) => MeanRule::Boosted(Box::new(greedy(self.last())?), trees),
+            },
+        })
+    }
+
+    /// A rule in words.
+    fn name(&self, rule: Rule) -> String {
+        match rule {
+            Rule::Greedy(blend) => self.blends[blend].name.clone(),
+            Rule::Average(a, b) => format!("mean of {} and {}", self.blends[a].name, self.blends[b].name),
+            Rule::Linear => "linear rule by descent".into(),
+            Rule::Boosted => format!("{} moved by trees", self.blends[self.last()].name),
+        }
+    }
+
+    /// The name of a rule's models in a recipe.
+    fn models(&self, rule: Rule) -> ModelsName {
+        match rule {
+            Rule::Greedy(blend) if blend < self.last() => self.fitted[self.blends[blend].members[0].0].kind.models(),
+            _ => ModelsName::Stack,
+        }
+    }
+
+    /// A candidate in the direction and units of the outcome.
+    pub(super) fn line(&self, c: &Candidate, gate: &Gate, direction: Outcome) -> Line {
+        let (t, f) = (self.table, &c.figures);
+        let rows = t.rows as f64;
+        Line {
+            rule: self.name(c.rule),
+            models: self.models(c.rule),
+            share: c.share,
+            step: c.step,
+            estimate: direction.to_user(t.centre + t.unit * f.difference),
+            difference: direction.to_user(t.unit * f.difference),
+            std_error: t.unit * f.error,
+            effective_share: f.effective / t.n() as f64,
+            mean_weight: f.mean_weight,
+            passes: c.passes(gate, t.n() as f64, rows),
+            certifiable: c.certifiable(t.n() as f64, rows),
+        }
+    }
+}
+
+/// A rule that went down the objective.
+enum Descended {
+    Linear(Regressor),
+    /// With the greedy means that it starts from.
+    Boosted(crate::models::Boosted, Vec<f64>),
+}
+
+impl Descended {
+    /// The mean of row i.
+    fn at(&self, i: usize, x: &[f64]) -> f64 {
+        match self {
+            Descended::Linear(regressor) => regressor.at(x),
+            Descended::Boosted(trees, start) => start[i] + trees.at(x),
+        }
+    }
+}

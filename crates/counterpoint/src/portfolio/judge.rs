@@ -1,0 +1,137 @@
+//! What held-out rows say of a candidate: its value, its error, and whether the log supports it.
+//!
+//! Every row is judged by the rule that was fitted without it. The value is self-normalised and doubly robust,
+//!
+//! ```text
+//! V = mean g + sum w r / sum w,   g_i = E_pi q(x_i, .),   r_i = y_i - q(x_i, a_i),   q fitted without row i
+//! ```
+//!
+//! with the influence function g - mean g + w (r - R) / mean w. All candidates are judged with the same q, so that
+//! differences between them are differences of what they do.
+
+use super::table::Table;
+use crate::data::Weighting;
+use crate::policy::{Axis, LoggingLaw};
+
+/// A rule's mean for every row, and the share of the log's spread that is its std.
+pub(super) struct Acts<'a> {
+    pub(super) mean: &'a [f64],
+    pub(super) share: f64,
+    /// The expected cost of each row by the reference model under the policy.
+    pub(super) expected: &'a [f64],
+}
+
+/// What held-out rows say; costs in units of the log's own spread, so gains are negative.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Figures {
+    /// Doubly robust cost less the log's mean cost.
+    pub(super) difference: f64,
+    /// Its standard error.
+    pub(super) error: f64,
+    /// The same by the reference model alone.
+    pub(super) by_model: f64,
+    /// Standard error of the paired self-normalised difference, which certificates use.
+    pub(super) plain_error: f64,
+    /// Rows that this error and that of the value rest on, (sum psi^2)^2 / sum psi^4.
+    pub(super) informative: f64,
+    /// Hill's tail index of the weights, from the heaviest sqrt(n) of them.
+    pub(super) tail: f64,
+    pub(super) effective: f64,
+    pub(super) mean_weight: f64,
+    pub(super) mean_weight_error: f64,
+}
+
+/// The fixed side of a judgement.
+pub(super) struct Judge<'a> {
+    pub(super) table: &'a Table,
+    pub(super) axis: &'a Axis,
+    pub(super) logging: &'a LoggingLaw,
+    /// The level of the spread of each row.
+    pub(super) level: &'a [usize],
+    /// r = y - q at the logged action, by the reference model.
+    pub(super) residual: &'a [f64],
+}
+
+impl Judge<'_> {
+    /// Weights of all rows.
+    fn weights(&self, acts: &Acts) -> Vec<f64> {
+        let t = self.table;
+        let weight = |i: usize| {
+            let std = acts.share * self.logging.levels[self.level[i]];
+            (self.axis.log_density(acts.mean[i], std, t.a[i]) - t.log_p[i]).exp()
+        };
+        (0..t.n()).map(weight).collect()
+    }
+
+    pub(super) fn figures(&self, acts: &Acts) -> Figures {
+        let t = self.table;
+        let n = t.n() as f64;
+        let w = self.weights(acts);
+        let mean = |f: &dyn Fn(usize) -> f64| (0..t.n()).map(|i| t.omega[i] * f(i)).sum::<f64>() / n;
+        let wbar = mean(&|i| w[i]);
+        // a sampled row adds the square of its weight to a variance
+        let spread =
+            |f: &dyn Fn(usize) -> f64| (0..t.n()).map(|i| t.weighting.squared(t.omega[i]) * f(i)).sum::<f64>() / n;
+        let squares = spread(&|i| w[i] * w[i]);
+        let of_weights = match t.weighting {
+            Weighting::Counts => (squares - wbar * wbar).max(0.0),
+            Weighting::Sampling => spread(&|i| (w[i] - wbar) * (w[i] - wbar)),
+        };
+        let (gbar, ybar) = (mean(&|i| acts.expected[i]), mean(&|i| t.y[i]));
+        let by_weights = |v: &dyn Fn(usize) -> f64| if wbar > 0.0 { mean(&|i| w[i] * v(i)) / wbar } else { 0.0 };
+        let correction = by_weights(&|i| self.residual[i]);
+        let plain = by_weights(&|i| t.y[i]);
+        let scaled = |i: usize| if wbar > 0.0 { w[i] / wbar } else { 0.0 };
+        let difference = gbar + correction - ybar;
+        let influence =
+            |i: usize| acts.expected[i] - gbar + scaled(i) * (self.residual[i] - correction) - (t.y[i] - ybar);
+        let paired = |i: usize| scaled(i) * (t.y[i] - plain) - (t.y[i] - ybar);
+        let error = |f: &dyn Fn(usize) -> f64| (spread(&|i| f(i) * f(i)) / n).sqrt();
+        let participation = |psi: &dyn Fn(usize) -> f64| {
+            let (two, four) = (mean(&|i| psi(i).powi(2)), mean(&|i| psi(i).powi(4)));
+            if four > 0.0 { n * two * two / four } else { 0.0 }
+        };
+        Figures {
+            difference,
+            error: error(&influence),
+            by_model: gbar - ybar,
+            // weights that spread while outcomes happen to agree are no proof of a small error
+            plain_error: error(&paired).max((of_weights / (wbar * wbar).max(1e-300) / n).sqrt()),
+            informative: participation(&paired).min(participation(&|i| scaled(i) * (t.y[i] - plain))),
+            tail: hill(&w),
+            effective: if squares > 0.0 { n * wbar * wbar / squares } else { 0.0 },
+            mean_weight: wbar,
+            mean_weight_error: (of_weights / n).sqrt(),
+        }
+    }
+}
+
+/// 1 / mean of ln(w_(i) / w_(k+1)) over the k = sqrt(n) heaviest rows; infinite where they are all the same.
+fn hill(w: &[f64]) -> f64 {
+    let k = (w.len() as f64).sqrt() as usize;
+    let mut sorted = w.to_vec();
+    let base = *sorted.select_nth_unstable_by(k, |a, b| b.total_cmp(a)).1;
+    let mean = sorted[..k].iter().map(|w| (w / base).ln()).sum::<f64>() / k as f64;
+    if mean > 0.0 { 1.0 / mean } else { f64::INFINITY }
+}
+
+/// A function known at knots, at a position between them: the parabola through the three nearest, flat beyond the ends.
+pub(super) fn between_knots(knots: &[f64], values: &[f64], u: f64) -> f64 {
+    let last = knots.len() - 1;
+    if u <= knots[0] {
+        return values[0];
+    }
+    if u >= knots[last] {
+        return values[last];
+    }
+    let right = knots.partition_point(|g| *g <= u).clamp(1, last);
+    if last < 2 {
+        let t = (u - knots[0]) / (knots[1] - knots[0]);
+        return values[0] + t * (values[1] - values[0]);
+    }
+    let nearer_left = u - knots[right - 1] < knots[right] - u;
+    let middle = (if nearer_left { right - 1 } else { right }).clamp(1, last - 1);
+    let (g, f) = (&knots[middle - 1..=middle + 1], &values[middle - 1..=middle + 1]);
+    let lagrange = |a: usize, b: usize, c: usize| (u - g[b]) * (u - g[c]) / ((g[a] - g[b]) * (g[a] - g[c]));
+    f[0] * lagrange(0, 1, 2) + f[1] * lagrange(1, 0, 2) + f[2] * lagrange(2, 0, 1)
+}

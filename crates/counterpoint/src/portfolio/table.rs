@@ -1,0 +1,158 @@
+//! The rows of a search in one canonical order, without units.
+//!
+//! Rows are sorted by action, cost and contexts, and folds are dealt by a hash of the place in that order. So neither the order
+//! of the log nor a change of units (rising affine maps of actions and costs) changes which rows share a fold, and every sum
+//! over rows has the same order.
+
+use crate::data::{Sample, Sampled, Summaries, Weighting};
+use crate::error::{Error, Result};
+use crate::models::Rows;
+use crate::rng::hash;
+use crate::source::Source;
+
+/// Rows that models are fitted on and candidates are judged on; of larger logs a fair sample of so many.
+pub(super) const MOST_ROWS: usize = 100_000;
+
+/// The rows of a search.
+pub(super) struct Table {
+    pub(super) d: usize,
+    /// Contexts, row-major.
+    pub(super) x: Vec<f64>,
+    /// Actions on their own scale.
+    pub(super) a: Vec<f64>,
+    /// Positions on the axis.
+    pub(super) u: Vec<f64>,
+    /// ln of the logging density or probability.
+    pub(super) log_p: Vec<f64>,
+    /// Costs, centred and scaled.
+    pub(super) y: Vec<f64>,
+    /// Row weights with mean 1.
+    pub(super) omega: Vec<f64>,
+    /// What they mean.
+    pub(super) weighting: Weighting,
+    /// The fold of each row.
+    pub(super) fold: Vec<usize>,
+    pub(super) folds: usize,
+    /// A cost is centre + unit y.
+    pub(super) centre: f64,
+    pub(super) unit: f64,
+    /// Rows of the log that stand behind the sample.
+    pub(super) rows: u64,
+}
+
+impl Table {
+    /// The rows of a source.
+    pub(super) fn of(source: &dyn Source, seed: u64) -> Result<Table> {
+        let rows = source.get(Summaries)?.rows;
+        if source.schema().actions.len() != 1 {
+            return Err(Error::data(format!(
+                "there are {} action columns; models of the cost take one",
+                source.schema().actions.len()
+            ))
+            .hint("use policy = \"clp\", which takes several"));
+        }
+        let d = source.schema().contexts.len();
+        let mut table = Table::sorted(source.get(Sample::of(rows, MOST_ROWS))?, d)?;
+        table.rows = rows;
+        table.weighting = source.schema().weighting;
+        table.deal(seed);
+        Ok(table)
+    }
+
+    fn sorted(s: Sampled, d: usize) -> Result<Table> {
+        let n = s.y.len();
+        if n < 20 {
+            return Err(Error::data(format!("there are {n} rows to learn from, which say nothing"))
+                .hint("a log needs hundreds of rows, better thousands"));
+        }
+        let row = |i: usize| &s.x[i * d..(i + 1) * d];
+        let mut order: Vec<usize> = (0..n).filter(|&i| s.omega[i] > 0.0).collect();
+        order.sort_by(|&i, &j| {
+            let by_row = || row(i).iter().zip(row(j)).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne());
+            let first = s.a[i].total_cmp(&s.a[j]).then(s.y[i].total_cmp(&s.y[j]));
+            first.then_with(|| by_row().unwrap_or(std::cmp::Ordering::Equal))
+        });
+        let of = |v: &[f64]| -> Vec<f64> { order.iter().map(|&i| v[i]).collect() };
+        let mut omega = of(&s.omega);
+        let total: f64 = omega.iter().sum();
+        omega.iter_mut().for_each(|w| *w *= order.len() as f64 / total);
+        let mut y = of(&s.y);
+        let count = y.len() as f64;
+        // from the first row on: sums of numbers far from 0 lose the digits that tell rows apart
+        let origin = y[0];
+        y.iter_mut().for_each(|y| *y -= origin);
+        let centre = y.iter().zip(&omega).map(|(y, w)| y * w).sum::<f64>() / count;
+        let square = y.iter().zip(&omega).map(|(y, w)| w * (y - centre) * (y - centre)).sum::<f64>() / count;
+        let size = y.iter().fold(0.0f64, |m, y| m.max((y + origin).abs()));
+        if square.sqrt() <= 1e-12 * size {
+            return Err(Error::data(format!("every outcome is the same ({origin}), so nothing can be learned"))
+                .hint("is the outcome column the right one?"));
+        }
+        let unit = square.sqrt();
+        y.iter_mut().for_each(|y| *y = (*y - centre) / unit);
+        let (centre, a) = (centre + origin, of(&s.a));
+        let (x, log_p) = (order.iter().flat_map(|&i| row(i).iter().copied()).collect(), of(&s.log_p));
+        let (u, weighting, rows) = (a.clone(), Weighting::Counts, n as u64);
+        Ok(Table { d, x, u, a, log_p, y, omega, weighting, fold: Vec::new(), folds: 1, centre, unit, rows })
+    }
+
+    /// Deals the rows to folds: more folds where rows are few.
+    fn deal(&mut self, seed: u64) {
+        self.folds = match self.n() {
+            0..3000 => 5,
+            3000..20_000 => 3,
+            _ => 2,
+        };
+        self.fold = (0..self.n()).map(|i| (hash(seed ^ 0x666f_6c64, i as u64) % self.folds as u64) as usize).collect();
+    }
+
+    pub(super) fn n(&self) -> usize {
+        self.y.len()
+    }
+
+    pub(super) fn context(&self, i: usize) -> &[f64] {
+        &self.x[i * self.d..(i + 1) * self.d]
+    }
+
+    /// As rows of a regression of costs.
+    pub(super) fn rows(&self) -> Rows<'_> {
+        Rows { d: self.d, x: &self.x, a: &self.u, y: &self.y, omega: &self.omega }
+    }
+
+    /// As rows of a regression of something else on the contexts.
+    pub(super) fn regression<'a>(&'a self, zeros: &'a [f64], y: &'a [f64]) -> Rows<'a> {
+        Rows { d: self.d, x: &self.x, a: zeros, y, omega: &self.omega }
+    }
+}
+
+/// Rows of a regression, copied.
+pub(super) struct Copied {
+    d: usize,
+    x: Vec<f64>,
+    a: Vec<f64>,
+    y: Vec<f64>,
+    omega: Vec<f64>,
+}
+
+impl Copied {
+    /// The rows outside fold `k`.
+    pub(super) fn without(rows: &Rows, fold: &[usize], k: usize) -> Copied {
+        Self::of(rows, &(0..rows.len()).filter(|&i| fold[i] != k).collect::<Vec<_>>())
+    }
+
+    /// At most so many rows, evenly spaced.
+    pub(super) fn thinned(rows: &Rows, most: usize) -> Copied {
+        let kept = rows.len().min(most);
+        Self::of(rows, &(0..kept).map(|k| k * rows.len() / kept).collect::<Vec<_>>())
+    }
+
+    fn of(rows: &Rows, keep: &[usize]) -> Copied {
+        let of = |v: &[f64]| keep.iter().map(|&i| v[i]).collect();
+        let x = keep.iter().flat_map(|&i| rows.context(i).iter().copied()).collect();
+        Copied { d: rows.d, x, a: of(rows.a), y: of(rows.y), omega: of(rows.omega) }
+    }
+
+    pub(super) fn rows(&self) -> Rows<'_> {
+        Rows { d: self.d, x: &self.x, a: &self.a, y: &self.y, omega: &self.omega }
+    }
+}
