@@ -1,0 +1,268 @@
+"""Results: objects that print well, give their data, and draw themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _counterpoint, page
+from .errors import Error
+
+if TYPE_CHECKING:
+    from .log import Log
+
+
+class Result:
+    """Data of the library with its names as attributes."""
+
+    _data: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_data"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._data]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as the command line says it with --json."""
+        copy: dict[str, Any] = json.loads(json.dumps(self._data))
+        return copy
+
+    def records(self) -> list[dict[str, Any]]:
+        """The result as rows of a table."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """The result as a DataFrame of pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
+
+    def to_polars(self) -> Any:
+        """The result as a DataFrame of Polars."""
+        import polars as pl
+
+        return pl.DataFrame(self.records(), infer_schema_length=None)
+
+
+def _ends(name: str, i: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, **{k: i[k] for k in ("estimate", "std_error", "lower", "upper")}}
+
+
+class Certificate(Result):
+    """Whether a policy may be deployed: the verdict, its reasons and every figure behind it.
+
+    Examples:
+        >>> import counterpoint as cp
+        >>> moons = cp.simulate("moons", rows=3000, seed=1)
+        >>> learner = cp.Learner(policy="linear", starts=1, seed=1)
+        >>> learner = learner.fit(moons, "action", reward="reward", propensity="propensity", context=["x0", "x1"])
+        >>> certificate = learner.certificate_
+        >>> certificate.verdict in ("deploy", "promising", "keep", "invalid")
+        True
+        >>> certificate.difference["lower"] <= certificate.difference["estimate"] <= certificate.difference["upper"]
+        True
+    """
+
+    def __init__(self, native: _counterpoint.Certified | None, text: str | None = None, words: str = "") -> None:
+        self._native = native
+        self._text = native.json if native is not None else (text or "{}")
+        self._words = native.words if native is not None else words
+        self._data = json.loads(self._text)
+
+    @property
+    def verdict(self) -> str:
+        """deploy, promising, keep or invalid."""
+        return str(self._data["verdict"])
+
+    @property
+    def deploys(self) -> bool:
+        """Whether the verdict is to deploy."""
+        return self.verdict == "deploy"
+
+    def to_json(self) -> str:
+        """The certificate as the command line writes it."""
+        return self._text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the certificate (JSON)."""
+        Path(path).write_text(self._text, encoding="utf-8")
+
+    def report_html(self) -> str:
+        """The report as a page of HTML, which loads nothing."""
+        if self._native is None:
+            raise Error(
+                "a certificate that was pickled has left its rows behind, and a report shows them",
+                remedy="make the report where the certificate was made",
+            )
+        return self._native.page()
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the report (HTML)."""
+        Path(path).write_text(self.report_html(), encoding="utf-8")
+        return Path(path)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Log, policy and difference, each with its interval."""
+        d = self._data
+        return [_ends("log", d["logged"]), _ends("policy", d["value"]), _ends("difference", d["difference"])]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The intervals of log, policy and difference (matplotlib)."""
+        return page.intervals(self.records(), ax, title=f"Certificate: {self.verdict.upper()}")
+
+    def __reduce__(self) -> Any:
+        return Certificate, (None, self._text, self._words)
+
+    def __repr__(self) -> str:
+        return self._words
+
+    def _repr_html_(self) -> str:
+        return page.certificate(self._data, self.records())
+
+
+class Comparison(Result, Sequence[Certificate]):
+    """Certificates of several policies on one test part, adjusted for their number; the adjusted p-values are in `adjusted`."""
+
+    def __init__(self, names: Sequence[str], certificates: Sequence[Certificate]) -> None:
+        self.names = list(names)
+        self.certificates = list(certificates)
+        self._data = {n: c._data for n, c in zip(self.names, self.certificates, strict=True)}
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.certificates[self.names.index(key) if isinstance(key, str) else key]
+
+    def __len__(self) -> int:
+        return len(self.certificates)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self.certificates)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row a policy: verdict, gain with its interval, p-values."""
+
+        def row(name: str, c: Certificate) -> dict[str, Any]:
+            adjusted = c.adjusted or {}
+            return {
+                "policy": name,
+                "verdict": c.verdict,
+                **{k: c.difference[k] for k in ("estimate", "lower", "upper")},
+                "p_value": c.p_value,
+                "holm": adjusted.get("holm"),
+                "max_t": adjusted.get("max_t"),
+            }
+
+        return [row(n, c) for n, c in zip(self.names, self.certificates, strict=True)]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The interval of every policy's difference to the log (matplotlib)."""
+        rows = [_ends(n, c.difference) for n, c in zip(self.names, self.certificates, strict=True)]
+        return page.intervals(rows, ax, title="Difference to the log")
+
+    def __repr__(self) -> str:
+        return page.text_table(self.records())
+
+    def _repr_html_(self) -> str:
+        return page.table(self.records())
+
+
+class Estimates(Result):
+    """What every estimator says of a policy on the same rows; those that could not answer say why."""
+
+    def __init__(self, text: str) -> None:
+        self._data = json.loads(text)
+
+    def __getitem__(self, estimator: str) -> dict[str, Any]:
+        found = [e for e in self._data["table"]["estimators"] if e["name"] == estimator]
+        if not found:
+            known = ", ".join(e["name"] for e in self._data["table"]["estimators"])
+            raise KeyError(f"there is no estimator {estimator!r}; they are {known}")
+        row: dict[str, Any] = found[0]
+        if row["answer"] is None:
+            raise Error(f"{estimator} has no answer: {row['failure']}")
+        return {**row["answer"], "effective_share": row["effective_share"], "mean_weight": row["mean_weight"]}
+
+    @property
+    def logged(self) -> dict[str, float]:
+        """The mean outcome of the log itself."""
+        logged: dict[str, float] = self._data["table"]["logged"]
+        return logged
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row an estimator, and the log itself last."""
+        nothing: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "lower", "upper"))
+        rows = [
+            {
+                **_ends(e["name"], {**nothing, **(e["answer"] or {})}),
+                "effective_share": e["effective_share"],
+                "mean_weight": e["mean_weight"],
+                "failure": e["failure"],
+            }
+            for e in self._data["table"]["estimators"]
+        ]
+        log = {**_ends("the log itself", self.logged), "effective_share": None, "mean_weight": None, "failure": None}
+        return [*rows, log]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The interval of every estimator (matplotlib)."""
+        answered = [r for r in self.records() if r["estimate"] is not None]
+        return page.intervals(answered, ax, title=f"{self.outcome} on the {self.part} rows")
+
+    def __repr__(self) -> str:
+        answered, silent = self._told()
+        return "\n".join([page.text_table(answered), *(f"{name}: {why}" for name, why in silent)])
+
+    def _repr_html_(self) -> str:
+        answered, silent = self._told()
+        return page.table(answered) + page.lines([f"{name}: {why}" for name, why in silent])
+
+    def _told(self) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+        """The rows that have an answer, and why the others have none."""
+        rows = self.records()
+        answered = [{k: v for k, v in r.items() if k != "failure"} for r in rows if r["failure"] is None]
+        return answered, [(r["name"], f"not available: {r['failure']}") for r in rows if r["failure"] is not None]
+
+
+class Description(Result):
+    """What a log holds, whether its propensities can be densities, and which policies it can support."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        text, self._words = _counterpoint.describe(log._native)
+        self._data = json.loads(text)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row a column, with mean, std and quantiles."""
+        levels = ("min", "q01", "q25", "median", "q75", "q99", "max")
+
+        def row(role: str, c: dict[str, Any]) -> dict[str, Any]:
+            numbers = dict(zip(levels, c["quantiles"], strict=True))
+            return {"column": c["name"], "role": role, "mean": c["mean"], "std": c["std"], **numbers}
+
+        d = self._data
+        columns = [("context", c) for c in d["contexts"]] + [("action", c) for c in d["actions"]]
+        return [row(role, c) for role, c in [*columns, (d["direction"], d["outcome"])]]
+
+    def plot(self, ax: Any = None) -> Any:
+        """How much of the log an estimate would rest on, by action and noise (matplotlib)."""
+        return page.support(self._data["support"], ax)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the page about the log (HTML)."""
+        Path(path).write_text(_counterpoint.describe_page(self._log._native), encoding="utf-8")
+        return Path(path)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Description holds its log and is not pickled; to_dict() is")
+
+    def __repr__(self) -> str:
+        return self._words
+
+    def _repr_html_(self) -> str:
+        return page.description(self._words, self.records())

@@ -1,0 +1,140 @@
+"""Tables and columns of other packages, as the native part takes them; nothing here looks at a value's meaning."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import Error
+
+Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | list[str | None]
+
+
+@dataclass
+class Parts:
+    """A table for the native part: something with an Arrow stream, or a matrix with its names; and further columns."""
+
+    stream: Any = None
+    matrix: tuple[list[str], npt.NDArray[np.float64]] | None = None
+    columns: list[tuple[str, Column]] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, as far as Python knows them."""
+        own = [] if self.matrix is None else self.matrix[0]
+        return own + [name for name, _ in self.columns]
+
+
+def is_path(X: Any) -> bool:
+    """Whether X names files: a path, a pattern, or several of them."""
+    if isinstance(X, (str, os.PathLike)):
+        return True
+    return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(x, (str, os.PathLike)) for x in X)
+
+
+def paths(X: Any) -> list[str]:
+    """The paths that X names."""
+    return [os.fspath(x) for x in ([X] if isinstance(X, (str, os.PathLike)) else X)]
+
+
+def table(X: Any, names: Sequence[str] | None = None) -> Parts:
+    """A table of any kind. A matrix without names takes `names`, else x0, x1 and so on."""
+    if X is None:
+        return Parts()
+    if hasattr(X, "collect") and hasattr(X, "lazy"):
+        X = X.collect()  # a LazyFrame of Polars
+    if isinstance(X, Mapping):
+        return Parts(columns=[(str(name), column(values)) for name, values in X.items()])
+    if _is_pandas(X):
+        return _pandas(X)
+    for give in ("__arrow_c_stream__", "to_arrow_table", "fetch_arrow_table"):
+        if hasattr(X, give):
+            return Parts(stream=X if give == "__arrow_c_stream__" else getattr(X, give)())
+    return _matrix(np.asarray(X), names)
+
+
+def names_of(parts: Parts) -> list[str]:
+    """The names of the columns of a table."""
+    X = parts.stream
+    if X is None:
+        return parts.names
+    columns = getattr(X, "columns", None)
+    if columns is None or callable(columns):
+        columns = X.schema.names
+    elif not all(isinstance(c, str) for c in columns):
+        columns = X.schema.names if hasattr(X, "schema") else [str(c) for c in columns]
+    return [str(c) for c in columns]
+
+
+def _is_pandas(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns")
+
+
+def _pandas(X: Any) -> Parts:
+    if len(set(map(str, X.columns))) < len(X.columns):
+        raise Error("two columns of the DataFrame have the same name", remedy="rename one of them")
+    if hasattr(X, "__arrow_c_stream__") and importlib.util.find_spec("pyarrow") and not _objects(X):
+        return Parts(stream=X.reset_index(drop=True))
+    return Parts(columns=[(str(name), column(X[name])) for name in X.columns])
+
+
+def _objects(X: Any) -> bool:
+    """Whether a column holds objects of any kind, which Arrow may refuse to mix."""
+    return any(str(dtype) == "object" for dtype in X.dtypes)
+
+
+def _matrix(X: npt.NDArray[Any], names: Sequence[str] | None) -> Parts:
+    if X.ndim == 1:
+        X = X.reshape(-1, 1)
+    if X.ndim != 2:
+        raise Error(f"X has {X.ndim} dimensions", remedy="one row a context: an array of two dimensions, or a table")
+    names = [f"x{i}" for i in range(X.shape[1])] if names is None else list(names)
+    if len(names) != X.shape[1]:
+        raise Error(f"X has {X.shape[1]} columns, the policy has {len(names)} contexts: {', '.join(names)}")
+    if X.dtype.kind in "fiub":
+        return Parts(matrix=(names, np.asarray(X, dtype=np.float64)))
+    return Parts(columns=[(name, column(X[:, i])) for i, name in enumerate(names)])
+
+
+def column(values: Any) -> Column:
+    """One column: numbers, whole numbers, or words with `None` where they are missing."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise Error(f"a column has {array.ndim} dimensions", remedy="give one value a row")
+    if array.dtype.kind in "iu" and array.dtype != np.uint64:
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind in "fbu":
+        return array.astype(np.float64, copy=False)
+    words = [None if _is_missing(v) else v for v in array.tolist()]
+    if all(v is None or isinstance(v, (int, float, np.number)) for v in words):
+        return np.array([np.nan if v is None else float(v) for v in words], dtype=np.float64)
+    return [None if v is None else str(v) for v in words]
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN, NaT and pandas' NA are not equal to themselves, or will not say
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
+def actions(values: Any) -> npt.NDArray[np.float64]:
+    """Actions as a matrix, one column an action."""
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values, dtype=np.float64)
+    return np.ascontiguousarray(array.reshape(-1, 1) if array.ndim == 1 else array)
+
+
+def listed(names: str | Iterable[str] | None) -> list[str] | None:
+    """One name or several, as a list."""
+    return None if names is None else [names] if isinstance(names, str) else [str(n) for n in names]
