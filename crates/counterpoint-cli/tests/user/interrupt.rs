@@ -36,6 +36,7 @@ fn learning_interrupted_leaves_nothing() {
     place.done("simulate moons --rows 6000 -o log.parquet");
     let before = place.listing();
     let child = start(&place, &format!("learn log.parquet {COLUMNS} --set starts=500 -o p.json --report r.html"));
+    appears(&place, ".p.json.lock"); // signals are heard from now on
     std::thread::sleep(Duration::from_millis(400));
     interrupt(&child);
     let said = ended(child);
@@ -56,10 +57,11 @@ fn a_selection_interrupted_keeps_its_journal_and_says_how_to_go_on() {
     let before = place.listing();
     let child = start(&place, &format!("{args} -o p.json --threads 1"));
     let clock = Instant::now();
-    while !place.path("p.journal").exists() && clock.elapsed() < Duration::from_secs(30) {
+    // its head and one finished fit
+    let begun = || std::fs::read(place.path("p.journal")).is_ok_and(|j| j.iter().filter(|b| **b == b'\n').count() >= 2);
+    while !begun() && clock.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(2));
     }
-    std::thread::sleep(Duration::from_millis(20));
     interrupt(&child);
     let said = ended(child);
     assert!(said.contains("the finished fits stand in p.journal; add --resume"), "{said}");
