@@ -77,9 +77,9 @@ class _Estimator:
         progress = _line if self.progress is True else self.progress or None  # type: ignore[attr-defined]
         return _Wish(terms, bool(self.certify), int(self.threads), progress)  # type: ignore[attr-defined]
 
-    def _keep(self, learned: _counterpoint.Learned, log: Log) -> None:
+    def _keep(self, learned: _counterpoint.Learned, certificate: Certificate | None = None) -> None:
         self.policy_ = Policy(learned.policy)
-        self.certificate_ = None if learned.certificate is None else Certificate(learned.certificate)
+        self.certificate_ = certificate if learned.certificate is None else Certificate(learned.certificate)
         self.facts_: dict[str, Any] = json.loads(learned.facts)
         self.n_features_in_ = len(self.policy_.contexts)
         self.feature_names_in_ = np.array(self.policy_.contexts, dtype=object)
@@ -212,7 +212,7 @@ class Learner(_Estimator):
         log = _log(X, {**roles, "action": action, "sample_weight": sample_weight, **columns}, self)
         logging = target.policy_of(self.logging_policy)  # type: ignore[attr-defined]
         native = None if logging is None else logging._native
-        self._keep(_counterpoint.learn(log._native, self._recipe(), self._file(), native, self._wish()), log)
+        self._keep(_counterpoint.learn(log._native, self._recipe(), self._file(), native, self._wish()))
         return self
 
 
@@ -250,12 +250,15 @@ class Selector(_Estimator):
         """Learns every candidate, keeps the best, certifies it on the test part."""
         roles: dict[str, Any] = {"reward": reward, "cost": cost, "propensity": propensity, "cluster": cluster}
         log = _log(X, {**roles, "action": action, "sample_weight": sample_weight, **columns}, self)
-        grid: Any = self.grid  # type: ignore[attr-defined]
-        text = json.dumps(grid) if isinstance(grid, dict) else os.fspath(grid)
-        seed, folds = int(self.seed), self.folds  # type: ignore[attr-defined]
-        self._keep(_counterpoint.select(log._native, text, folds, seed, self._wish()), log)
+        self._keep(_counterpoint.select(log._native, *self._asked(), self._wish()))
         self.leaderboard_: list[dict[str, Any]] = self.facts_["leaderboard"]
         return self
+
+    def _asked(self) -> tuple[str, int | None, int]:
+        """Grid, folds and seed."""
+        grid: Any = self.grid  # type: ignore[attr-defined]
+        text = json.dumps(grid) if isinstance(grid, dict) else os.fspath(grid)
+        return text, self.folds, int(self.seed)  # type: ignore[attr-defined]
 
 
 def _log(X: Any, roles: dict[str, Any], estimator: Any) -> Log:

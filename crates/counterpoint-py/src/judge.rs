@@ -7,15 +7,16 @@ use crate::policy::Policy;
 use crate::target::{Brought, logging as logging_policy, target};
 use crate::work;
 use counterpoint::certify::{Certificate, Terms, certify as certify_one, certify_several, mean_action_value};
-use counterpoint::data::Parts;
+use counterpoint::data::{Parts, Schema};
 use counterpoint::evaluate::Aids;
-use counterpoint::explain::{Detail, Evidence, estimator_table, explain_log, explain_policy};
+use counterpoint::explain::{Detail, EstimatorTable, Evidence, estimator_table, explain_log, explain_policy};
 use counterpoint::learn::fit_model;
 use counterpoint::policy::TargetPolicy;
 use counterpoint::select::Selected;
 use counterpoint::{Engine, Error, Recipe, Result};
 use counterpoint_report::{log_page, policy_page};
 use pyo3::prelude::*;
+use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -150,11 +151,29 @@ pub(crate) fn compare(
 #[derive(FromPyObject)]
 pub(crate) struct Question {
     /// all, train, valid or test.
-    rows: String,
-    seed: u64,
-    cap: f64,
-    model_ridge: f64,
-    threads: usize,
+    pub(crate) rows: String,
+    pub(crate) seed: u64,
+    pub(crate) cap: f64,
+    pub(crate) model_ridge: f64,
+    pub(crate) threads: usize,
+}
+
+/// There are no such rows.
+pub(crate) fn unknown_rows(name: &str) -> Error {
+    Error::data(format!("there are no rows {name:?}")).hint("all, train, valid or test")
+}
+
+/// What estimators say, as JSON.
+pub(crate) fn estimates(
+    table: &EstimatorTable,
+    question: &Question,
+    mean: Option<impl Serialize>,
+    schema: &Schema,
+) -> String {
+    let sentence = schema.propensities.sentence();
+    json!({"table": table, "part": question.rows, "outcome": schema.outcome, "mean_action": mean,
+        "direction": schema.direction, "notes": sentence.into_iter().collect::<Vec<_>>()})
+    .to_string()
 }
 
 /// Every estimator's answer, as JSON.
@@ -177,9 +196,7 @@ pub(crate) fn evaluate(
             ("valid", Ok(parts)) => &parts.valid,
             ("test", Ok(parts)) => &parts.test,
             ("train" | "valid" | "test", Err(_)) => return parts.map(|_| String::new()),
-            (other, _) => {
-                return Err(Error::data(format!("there are no rows {other:?}")).hint("all, train, valid or test"));
-            }
+            (other, _) => return Err(unknown_rows(other)),
         };
         // a log too short to divide can still be weighed
         let recipe = Recipe::clp().with_model_ridge(question.model_ridge);
@@ -191,10 +208,7 @@ pub(crate) fn evaluate(
             Some(model) => mean_action_value(&rows.on(&engine), &*policy, model)?,
             None => None,
         };
-        let sentence = rows.schema().propensities.sentence();
-        Ok(json!({"table": table, "part": question.rows, "outcome": rows.schema().outcome, "mean_action": mean,
-            "direction": rows.schema().direction, "notes": sentence.into_iter().collect::<Vec<_>>()})
-        .to_string())
+        Ok(estimates(&table, &question, mean, rows.schema()))
     })
 }
 

@@ -7,9 +7,11 @@ use crate::policy::Policy;
 use crate::target::logging as logging_policy;
 use crate::work::{self, Watch};
 use counterpoint::certify::Terms;
-use counterpoint::learn::Progress;
+use counterpoint::data::Schema;
+use counterpoint::evaluate::Estimate;
+use counterpoint::learn::{Learned as Outcome, Progress};
 use counterpoint::recipe::MeanChoice;
-use counterpoint::select::{Fit, Memory, Step};
+use counterpoint::select::{Fit, Memory, Selected, Step};
 use counterpoint::{Estimator, Recipe, Result, evaluate};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -47,22 +49,55 @@ impl Learned {
 #[derive(FromPyObject)]
 pub(crate) struct Wish {
     /// The terms of the certificate, as JSON.
-    terms: String,
-    certify: bool,
-    threads: usize,
-    progress: Option<Py<PyAny>>,
+    pub(crate) terms: String,
+    pub(crate) certify: bool,
+    pub(crate) threads: usize,
+    pub(crate) progress: Option<Py<PyAny>>,
 }
 
 /// What comes out of the work, on its way to Python.
-struct Found {
-    policy: Policy,
+pub(crate) struct Found {
+    pub(crate) policy: Policy,
     certificate: Option<Certified>,
     facts: Value,
     interrupted: bool,
 }
 
 impl Found {
-    fn hand_over(self, py: Python<'_>) -> PyResult<Learned> {
+    /// What a recipe has learned.
+    pub(crate) fn learned(learned: Outcome, valid: Option<Estimate>, recipe: &Recipe, sentences: &[String]) -> Self {
+        let facts = json!({
+            "objective": learned.objective,
+            "std": learned.parametric().map(counterpoint::Policy::std),
+            "search": learned.search,
+            "starts": learned.starts,
+            "best_start": learned.best,
+            "silent_contexts": learned.silent_contexts,
+            "valid": valid,
+            "propensities": learned.propensities,
+            "recipe": recipe,
+        });
+        Found { policy: Policy::noting(learned.policy, sentences), certificate: None, facts, interrupted: false }
+    }
+
+    /// What was selected among many.
+    pub(crate) fn selected(selected: &Selected, schema: &Schema, sentences: &[String]) -> Self {
+        let facts = json!({
+            "leaderboard": selected.leaderboard,
+            "notes": selected.notes,
+            "recipe": selected.recipe,
+            "propensities": schema.propensities,
+        });
+        let policy = Policy::noting(selected.policy.clone(), sentences);
+        Found { policy, certificate: None, facts, interrupted: false }
+    }
+
+    /// The same, ended early or not.
+    pub(crate) fn interrupted(self, interrupted: bool) -> Self {
+        Found { interrupted, ..self }
+    }
+
+    pub(crate) fn hand_over(self, py: Python<'_>) -> PyResult<Learned> {
         Ok(Learned {
             policy: Py::new(py, self.policy)?,
             certificate: self.certificate.map(|c| Py::new(py, c)).transpose()?,
@@ -103,8 +138,7 @@ fn learn_one(
     let engine = watch.engine(threads)?;
     let parts = log.parts(recipe.seed)?;
     let steps = Steps::of(recipe);
-    watch.keeps.store(steps.of > 0, Ordering::Relaxed);
-    watch.of.store(steps.of, Ordering::Relaxed);
+    steps.announce(watch);
     let look = |p: &Progress| steps.look(p, watch);
     let rows = (parts.train.on(&engine), parts.valid.on(&engine));
     let learner = counterpoint::learn::Learner::new(recipe).logging(logging).gate(terms.gate);
@@ -115,44 +149,39 @@ fn learn_one(
         (None, false) => Some(evaluate(&parts.valid.on(&engine), &learned.policy, &Estimator::SNIPS)?),
         _ => None,
     };
-    let facts = json!({
-        "objective": learned.objective,
-        "std": learned.parametric().map(counterpoint::Policy::std),
-        "search": learned.search,
-        "starts": learned.starts,
-        "best_start": learned.best,
-        "silent_contexts": learned.silent_contexts,
-        "valid": valid,
-        "propensities": learned.propensities,
-        "recipe": recipe,
-    });
-    let policy = Policy::noting(learned.policy, &log.sentences());
+    let found = Found::learned(learned, valid, recipe, &log.sentences()).interrupted(interrupted);
     let certificate = match certify && !interrupted {
         true => {
-            let target = policy.saved.clone();
+            let target = found.policy.saved.clone();
             let made = Certified::issue(log, target, Arc::new(parts), terms, (&engine, threads))?;
             Some(made.learned_by(recipe.clone(), None))
         }
         false => None,
     };
-    Ok(Found { policy, certificate, facts, interrupted })
+    Ok(Found { certificate, ..found })
 }
 
 /// Proximal steps of all starting points.
-struct Steps {
+pub(crate) struct Steps {
     done: Vec<AtomicU64>,
     of: u64,
 }
 
 impl Steps {
     /// A greedy recipe has no steps to count.
-    fn of(recipe: &Recipe) -> Self {
+    pub(crate) fn of(recipe: &Recipe) -> Self {
         let starts = if matches!(recipe.policy, MeanChoice::Greedy(_)) { 0 } else { recipe.starts };
         let of = starts as u64 * (recipe.proximal_steps() as u64 + 1);
         Steps { done: (0..starts).map(|_| AtomicU64::new(0)).collect(), of }
     }
 
-    fn look(&self, p: &Progress, watch: &Watch) -> ControlFlow<()> {
+    /// Says how many there will be; a fit with steps can end early with what it has.
+    pub(crate) fn announce(&self, watch: &Watch) {
+        watch.keeps.store(self.of > 0, Ordering::Relaxed);
+        watch.of.store(self.of, Ordering::Relaxed);
+    }
+
+    pub(crate) fn look(&self, p: &Progress, watch: &Watch) -> ControlFlow<()> {
         self.done[p.start].store(p.outer as u64, Ordering::Relaxed);
         watch.done.store(self.done.iter().map(|d| d.load(Ordering::Relaxed)).sum(), Ordering::Relaxed);
         match watch.ending.load(Ordering::Relaxed) {
@@ -188,22 +217,16 @@ pub(crate) fn select(
         let rows = (parts.train.on(&engine), parts.valid.on(&engine));
         let memory = Memory { known: Vec::new(), record: &record };
         let selected = counterpoint::select(&rows, &grid, seed, terms.gate, &memory)?;
-        let facts = json!({
-            "leaderboard": selected.leaderboard,
-            "notes": selected.notes,
-            "recipe": selected.recipe,
-            "propensities": log.log.schema().propensities,
-        });
-        let policy = Policy::noting(selected.policy.clone(), &log.sentences());
+        let found = Found::selected(&selected, log.log.schema(), &log.sentences());
         let certificate = match certify {
             true => {
-                let target = policy.saved.clone();
+                let target = found.policy.saved.clone();
                 let made = Certified::issue(log, target, Arc::new(parts), &terms, (&engine, threads))?;
                 Some(made.learned_by(selected.recipe.clone(), Some(selected)))
             }
             false => None,
         };
-        Ok(Found { policy, certificate, facts, interrupted: false })
+        Ok(Found { certificate, ..found })
     })?;
     found.hand_over(py)
 }

@@ -4,6 +4,7 @@
 //! runs on a thread of its own without the interpreter's lock, and is asked to stop when Python is interrupted (`work`). Results
 //! cross as JSON, written by the library, and become objects in `python/counterpoint`.
 
+mod cluster;
 mod errors;
 mod grammar;
 mod judge;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _counterpoint {
     use super::*;
 
+    #[pymodule_export]
+    use super::cluster::{Cluster, RemoteCertificate, Shard};
     #[pymodule_export]
     use super::grammar::{recipe_fields, recipe_grammar};
     #[pymodule_export]

@@ -32,8 +32,8 @@ pub(crate) struct Log {
     pub(crate) name: String,
     /// Rows of the table, those that were dropped included.
     pub(crate) given: usize,
-    by_column: bool,
-    notes: Vec<String>,
+    pub(crate) by_column: bool,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Where rows come from.

@@ -282,6 +282,45 @@ fn every_question_merges_alike_at_any_cut() {
     }
 }
 
+/// A shard that is started anew, with its rows and nothing else, before every so many questions.
+struct Mortal {
+    rows: Log,
+    shard: std::sync::Mutex<LocalShard>,
+    every: usize,
+    asked: AtomicUsize,
+}
+
+impl Shard for Mortal {
+    fn answer(&self, question: &[u8]) -> Result<Vec<u8>> {
+        let mut shard = self.shard.lock().unwrap();
+        if (self.asked.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(self.every) {
+            *shard = LocalShard::new(self.rows.clone(), Engine::single());
+        }
+        shard.answer(question)
+    }
+}
+
+#[test]
+fn shards_that_die_and_are_started_anew_change_nothing() {
+    let (log, rule) = (log(), SplitRule::default());
+    let (name, recipe) = recipes().swap_remove(0);
+    let whole = learn(&log.split(rule).unwrap().train, &recipe).unwrap();
+    let mortal = |every: usize| {
+        let of = |(k, rows): (usize, Log)| -> Box<dyn Shard> {
+            let shard = LocalShard::new(rows.clone(), Engine::single());
+            Box::new(Mortal { rows, shard: shard.into(), every: every + k, asked: AtomicUsize::new(0) })
+        };
+        Shards::new(log.pieces(3).into_iter().enumerate().map(of).collect()).unwrap()
+    };
+    for every in [5, 17] {
+        let cut = learn(&mortal(every).split(rule).train, &recipe).unwrap();
+        assert_eq!(cut.policy.to_json(), whole.policy.to_json(), "{name}, a death every {every} questions");
+    }
+    // one that never lives long enough to answer is not asked for ever
+    let e = learn(&mortal(1).split(rule).train, &recipe).err().unwrap().to_string();
+    assert!(e.contains("again and again"), "{e}");
+}
+
 #[test]
 fn what_is_wrong_elsewhere_is_said_here() {
     let log = log();

@@ -107,7 +107,8 @@ impl Engine {
         self
     }
 
-    fn heed(&self) {
+    /// Gives up here if that was asked for.
+    pub(crate) fn heed(&self) {
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             // not a fault: no hook is called and nothing is written
             std::panic::resume_unwind(Box::new(Stopped));

@@ -1,11 +1,13 @@
 //! Every estimator's answer to the same question, side by side.
 
 use crate::certify::Interval;
-use crate::data::Log;
+use crate::data::{Log, Summaries, Summary};
 use crate::engine::Engine;
+use crate::error::Result;
 use crate::estimate::Form;
 use crate::evaluate::{Aids, Evaluator, every_estimator};
 use crate::policy::TargetPolicy;
+use crate::source::Source;
 use serde::{Deserialize, Serialize};
 
 /// What every estimator says of a policy on the same rows, on the user's scale.
@@ -59,10 +61,24 @@ pub struct EstimatorRow {
 /// # Ok::<(), counterpoint::Error>(())
 /// ```
 pub fn estimator_table(engine: &Engine, log: &Log, policy: &dyn TargetPolicy, cap: f64, aids: Aids) -> EstimatorTable {
-    let direction = log.schema().direction;
+    table(&log.on(engine), &log.cost_summary(), policy, cap, aids)
+}
+
+/// The same for rows wherever they are.
+pub fn estimator_table_of(
+    rows: &dyn Source,
+    policy: &dyn TargetPolicy,
+    cap: f64,
+    aids: Aids,
+) -> Result<EstimatorTable> {
+    Ok(table(rows, &rows.get(Summaries)?.cost, policy, cap, aids))
+}
+
+fn table(rows: &dyn Source, costs: &Summary, policy: &dyn TargetPolicy, cap: f64, aids: Aids) -> EstimatorTable {
+    let direction = rows.schema().direction;
     let row = |(name, estimator): (&str, crate::estimate::Estimator)| {
         let name = name.to_string();
-        match Evaluator::new(estimator).aids(aids).evaluate(&log.on(engine), policy) {
+        match Evaluator::new(estimator).aids(aids).evaluate(rows, policy) {
             Ok(e) => {
                 let weighs = estimator.form != Form::Model;
                 EstimatorRow {
@@ -87,7 +103,6 @@ pub fn estimator_table(engine: &Engine, log: &Log, policy: &dyn TargetPolicy, ca
             },
         }
     };
-    let costs = log.cost_summary();
     EstimatorTable {
         rows: costs.n,
         estimators: every_estimator(cap).into_iter().map(row).collect(),

@@ -21,7 +21,7 @@ pub use actions::{ActionHistograms, action_histograms};
 pub use curves::{OutcomeCurve, OutcomeCurves, outcome_curves};
 pub use dependence::{CurvePoint, Dependence, Level, Shape, dependence};
 pub use detail::{Detail, FEWEST};
-pub use estimators::{EstimatorRow, EstimatorTable, estimator_table};
+pub use estimators::{EstimatorRow, EstimatorTable, estimator_table, estimator_table_of};
 pub use histogram::Histogram;
 pub use leaderboard::{Leaderboard, Tried};
 pub use log::{ColumnView, LogReport, PropensityView, SupportLine, SupportView, explain_log};

@@ -42,6 +42,13 @@ impl Shards {
         Ok(Shards { shards: Arc::new(shards), schema, view: View::default(), engine: Arc::new(Engine::single()) })
     }
 
+    /// The same log with these threads for what the caller computes itself. An engine that is told to
+    /// [stop](Engine::stopped_by) gives up before its next question.
+    #[must_use]
+    pub fn on(self, engine: Engine) -> Self {
+        Shards { engine: Arc::new(engine), ..self }
+    }
+
     /// Train, valid and test of the log, divided by the same rule as [`Log::split`].
     pub fn split(&self, rule: SplitRule) -> DividedShards {
         let of = |parts: &[Part]| Shards { view: View::parts(rule, parts.to_vec()), ..self.clone() };
@@ -63,6 +70,7 @@ impl Shards {
 
     /// Sends one request to every shard, side by side, and returns the responses in order.
     fn send(&self, request: &Request) -> Result<Vec<Response>> {
+        self.engine.heed();
         let bytes = encode(request)?;
         let ask = |shard: &dyn Shard| decode(&shard.answer(&bytes)?);
         let answers: Vec<Result<Response>> = std::thread::scope(|scope| {
@@ -136,11 +144,8 @@ impl Source for Shards {
             .iter()
             .fold(hash(u64::from(std::process::id()), number), |h, b| hash(h, u64::from(*b)));
         let request = Request::Prepare { view: self.view.clone(), key, spec: Box::new(spec.clone()) };
-        let mut ready = Remote { shards: self, key, rows: 0 };
-        for response in self.send(&request)? {
-            let Response::Prepared { rows } = response else { return Err(unexpected()) };
-            ready.rows += rows;
-        }
+        let mut ready = Remote { shards: self, key, request, rows: 0 };
+        ready.rows = ready.prepare()?;
         Ok(Box::new(ready))
     }
 
@@ -168,7 +173,43 @@ impl Source for Shards {
 struct Remote<'a> {
     shards: &'a Shards,
     key: u64,
+    /// What makes it ready.
+    request: Request,
     rows: u64,
+}
+
+/// How often shards that were started anew may be told again within one evaluation.
+const TIMES: usize = 8;
+
+impl Remote<'_> {
+    /// Tells every shard to prepare; the rows that are ready.
+    fn prepare(&self) -> Result<u64> {
+        let ready = |response| match response {
+            Response::Prepared { rows } => Ok(rows),
+            _ => Err(unexpected()),
+        };
+        self.shards.send(&self.request)?.into_iter().map(ready).sum()
+    }
+
+    /// The answers to a request about what was prepared. A shard that was started anew has its rows but not what was made of them:
+    /// it is told again, and must have as many rows as before.
+    fn ask(&self, request: &Request) -> Result<Vec<Response>> {
+        for _ in 0..TIMES {
+            let responses = self.shards.send(request)?;
+            if !responses.iter().any(|r| matches!(r, Response::Forgotten)) {
+                return Ok(responses);
+            }
+            let rows = self.prepare()?;
+            if rows != self.rows {
+                return Err(Error::data(format!(
+                    "the shards had {} rows, and {rows} after one of them was started anew",
+                    self.rows
+                ))
+                .hint("do not change the files of a log while it is learned from"));
+            }
+        }
+        Err(Error::data("a shard is started anew again and again").hint("has it enough memory for its rows?"))
+    }
 }
 
 impl Prepared for Remote<'_> {
@@ -180,7 +221,7 @@ impl Prepared for Remote<'_> {
         let request = Request::Risk { key: self.key, theta: theta.to_vec(), graded: risk.is_graded() };
         let mut merge = |other: &Partial, into: &mut Partial| into.merge(other, risk);
         let mut all = Forest::default();
-        for response in self.shards.send(&request)? {
+        for response in self.ask(&request)? {
             let Response::Risk(forest) = response else { return Err(unexpected()) };
             all.append(forest, &mut merge)?;
         }
@@ -311,8 +352,7 @@ impl LocalShard {
                 Response::Prepared { rows }
             }
             Request::Risk { key, theta, graded } => {
-                let ready = lock(&self.prepared).get(&key).cloned();
-                let ready = ready.ok_or_else(|| Error::data("the shard was not told to prepare this question"))?;
+                let Some(ready) = lock(&self.prepared).get(&key).cloned() else { return Ok(Response::Forgotten) };
                 let mut risk = Risk::from_spec(&ready.1)?;
                 if !graded {
                     risk = risk.values_only();

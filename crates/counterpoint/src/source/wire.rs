@@ -38,6 +38,8 @@ pub(super) enum Response {
     Prepared { rows: u64 },
     /// The nodes it can complete.
     Risk(Forest<Partial>),
+    /// It does not know this key: it was started anew since.
+    Forgotten,
     /// It did what it was told.
     Done,
 }
