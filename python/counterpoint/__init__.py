@@ -16,11 +16,11 @@ policy and certificate, byte for byte.
 from ._counterpoint import __version__
 from .convert import from_obp, from_vw, to_obp, to_vw
 from .errors import Error, FileError, PropensityWarning, Unsupported
-from .judge import certify, compare, describe, evaluate
+from .judge import certify, compare, describe, evaluate, monitor, plan
 from .learn import Learner, Selector
 from .log import Columns, Log
 from .policy import Policy
-from .results import Certificate, Comparison, Description, Estimates
+from .results import Certificate, Comparison, Description, Estimates, Plan, Segments, Watch
 from .worlds import simulate
 
 __all__ = [
@@ -33,10 +33,13 @@ __all__ = [
     "FileError",
     "Learner",
     "Log",
+    "Plan",
     "Policy",
     "PropensityWarning",
+    "Segments",
     "Selector",
     "Unsupported",
+    "Watch",
     "__version__",
     "certify",
     "compare",
@@ -44,6 +47,8 @@ __all__ = [
     "evaluate",
     "from_obp",
     "from_vw",
+    "monitor",
+    "plan",
     "simulate",
     "to_obp",
     "to_vw",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _counterpoint, target
+from . import _counterpoint, models, target
 from .errors import Error
 from .log import Columns, Log
-from .results import Certificate, Comparison, Description, Estimates
+from .results import Certificate, Comparison, Description, Estimates, Plan, Watch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,6 +54,7 @@ class _Question:
     seed: int
     cap: float
     model_ridge: float
+    tail: float
     threads: int
 
 
@@ -63,7 +65,9 @@ def evaluate(
     rows: str = "valid",
     seed: int = 0,
     cap: float = 15.0,
+    model: Any = None,
     model_ridge: float = 1e-3,
+    tail: float = 0.1,
     logging_policy: Any = None,
     target_std: Any = None,
     target_family: str = "normal",
@@ -76,6 +80,11 @@ def evaluate(
     with `predict(X)` and a `target_std`; or `None`, with `target_density` or `target_action`.
     `rows` is all, train, valid or test, divided by `split` or by a hash with `seed` as when learning.
 
+    `model` is a model of the outcome for the direct method and doubly robust estimates; without it, a ridge regression on the train
+    rows. A regressor (scikit-learn, LightGBM, CatBoost, or your own with `fit(X, a, y)` and `predict(X, a)`) is cross-fitted here; a
+    function of (X, a) is asked as it is; `(actions, predictions)` are K actions and a prediction for every row at each of them.
+    `tail` is the share of the worst outcomes whose mean is in `distribution`.
+
     Examples:
         >>> import counterpoint as cp, numpy as np
         >>> moons = cp.simulate("moons", rows=3000, seed=1)
@@ -86,9 +95,10 @@ def evaluate(
     """
     log = Log.of(X, columns, target.policy_of(policy))
     logging = target.policy_of(logging_policy)
-    question = _Question(rows, seed, cap, model_ridge, int(columns.get("threads", 0)))
+    question = _Question(rows, seed, cap, model_ridge, tail, int(columns.get("threads", 0)))
     asked = target.brought(policy, log, target_std, target_family)
-    return Estimates(_counterpoint.evaluate(asked, log._native, question, None if logging is None else logging._native))
+    native = None if logging is None else logging._native
+    return Estimates(_counterpoint.evaluate(asked, log._native, question, native, models.asked(model, log, rows, seed)))
 
 
 def certify(
@@ -103,6 +113,8 @@ def certify(
     outcome_range: tuple[float, float] | None = None,
     trust_estimated: bool | None = None,
     paper: bool | None = None,
+    guardrails: Sequence[str] | Mapping[str, Any] = (),
+    by: str | None = None,
     target_std: Any = None,
     target_family: str = "normal",
     **columns: Unpack[Columns],
@@ -110,6 +122,8 @@ def certify(
     """Deploy, keep, or invalid: whether a policy is better than the log, on rows it has not seen.
 
     `policy` is what `evaluate` takes. `seed` (or `split`) must be what the policy was learned with.
+    `guardrails` are outcomes that must not become worse: `"refunds:max+2%"` (at most 2% more of that column), `"sales:min-1%"`, or an
+    amount without %; as a dictionary each with its column. `by` shows the gain by a context: `Certificate.segments`.
 
     Examples:
         >>> import counterpoint as cp, numpy as np
@@ -117,6 +131,10 @@ def certify(
         >>> roles = dict(context=["x0", "x1"], action="action", reward="reward", propensity="propensity")
         >>> cp.certify(moons["propensity"], moons, **roles).verdict  # the log's own policy is no better than the log
         'keep'
+        >>> moons["refunds"] = moons["action"] / 10
+        >>> guarded = cp.certify(moons["propensity"], moons, guardrails=["refunds:max+5%"], by="x0", **roles)
+        >>> guarded.guardrails[0]["holds"], len(guarded.segments)
+        (True, 4)
     """
     log = Log.of(X, columns, target.policy_of(policy))
     wanted = terms(
@@ -131,7 +149,17 @@ def certify(
         }
     )
     asked = target.brought(policy, log, target_std, target_family)
-    return Certificate(_counterpoint.certify(asked, log._native, wanted, seed, int(columns.get("threads", 0))))
+    guards = list(_guards(log, guardrails))
+    made = Certificate(_counterpoint.certify(asked, log._native, wanted, seed, int(columns.get("threads", 0)), guards))
+    return made if by is None else made._with(made.by(by))
+
+
+def _guards(log: Log, guardrails: Sequence[str] | Mapping[str, Any]) -> Iterator[tuple[str, _counterpoint.Log]]:
+    """Every rule with the log that has its column as the outcome."""
+    given = guardrails if isinstance(guardrails, Mapping) else {}
+    for rule in [guardrails] if isinstance(guardrails, str) else guardrails:
+        column, direction = _counterpoint.guardrail(rule)
+        yield rule, log.with_outcome(given.get(rule, column), direction, column)._native
 
 
 def compare(
@@ -168,3 +196,76 @@ def compare(
     wanted, threads = terms({"confidence": confidence}), int(columns.get("threads", 0))
     made = _counterpoint.compare(asked, log._native, wanted, seed, threads)
     return Comparison(list(named), [Certificate(c) for c in made])
+
+
+def plan(
+    X: Any,
+    policy: Any = None,
+    *,
+    gain: float | None = None,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    rows: float | None = None,
+    policy_std: float | None = None,
+    target_std: Any = None,
+    target_family: str = "normal",
+    **columns: Unpack[Columns],
+) -> Plan:
+    """How many rows a gain needs, what the rows there will be could find, and how noisy the next log should be.
+
+    `gain` is in the unit of the outcome (a tenth of its spread if it is not said), `rows` those there will be, `policy_std` the std of
+    policies to come. With a policy the answer is measured on these rows. Plan on the log you have, test on rows to come.
+
+    Examples:
+        >>> import counterpoint as cp
+        >>> moons = cp.simulate("moons", rows=3000, seed=1)
+        >>> roles = dict(context=["x0", "x1"], action="action", reward="reward", propensity="propensity")
+        >>> found, finer = (cp.plan(moons, gain=g, **roles) for g in (0.02, 0.01))
+        >>> bool(finer.moves[0]["best"]["test_rows"] > 3 * found.moves[0]["best"]["test_rows"])  # half the gain, four times the rows
+        True
+    """
+    log = Log.of(X, columns, target.policy_of(policy))
+    asked = None if policy is None else target.brought(policy, log, target_std, target_family)
+    terms = {"gain": gain, "power": power, "confidence": confidence, "rows": rows, "policy_std": policy_std}
+    return Plan(*_counterpoint.plan(log._native, asked, json.dumps(terms), int(columns.get("threads", 0))))
+
+
+def monitor(
+    policy: Any,
+    X: Any,
+    *,
+    state: Watch | str | os.PathLike[str] | None = None,
+    outcome_range: tuple[float, float] | None = None,
+    confidence: float | None = None,
+    against: float | None = None,
+    target_std: Any = None,
+    target_family: str = "normal",
+    **columns: Unpack[Columns],
+) -> Watch:
+    """Follows a policy as rows come in: better, worse, or undecided so far; look as often as you like.
+
+    The first call needs the `outcome_range`, the smallest and the largest outcome that can happen; later ones take what came before as
+    `state`: a `Watch`, or a file, which is read if it is there and written. Every row counts once. `against` is a value to
+    compare with; without it, what the log earned on the same rows. Intervals hold at all moments together.
+
+    Examples:
+        >>> import counterpoint as cp
+        >>> monday, tuesday = (cp.simulate("moons", rows=3000, seed=s) for s in (1, 2))
+        >>> roles = dict(context=["x0", "x1"], reward="reward", propensity="propensity")
+        >>> policy = cp.Learner(policy="linear", starts=1, seed=1).fit(monday, "action", **roles).policy_
+        >>> low, high = min(monday["reward"]) - 1, max(monday["reward"]) + 1
+        >>> watch = cp.monitor(policy, monday, outcome_range=(low, high), action="action", **roles)
+        >>> watch = cp.monitor(policy, tuesday, state=watch, action="action", **roles)
+        >>> watch.rows, watch.standing in ("better", "undecided", "worse")
+        (6000, True)
+    """
+    log = Log.of(X, columns, target.policy_of(policy))
+    asked = target.brought(policy, log, target_std, target_family)
+    terms = json.dumps({"outcome_range": outcome_range, "confidence": confidence, "against": against})
+    file = None if state is None or isinstance(state, Watch) else os.fspath(state)
+    begun = state if isinstance(state, Watch) else Watch.load(file) if file is not None and os.path.exists(file) else None
+    text = _counterpoint.monitor(asked, log._native, terms, None if begun is None else begun.to_json(), int(columns.get("threads", 0)))
+    watch = Watch(text)
+    if file is not None:
+        watch.save(file)
+    return watch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -33,6 +34,11 @@ class _Wish:
     certify: bool
     threads: int
     progress: Callable[[int, int], None] | None
+
+    def close(self) -> None:
+        """Ends the line of a bar."""
+        if isinstance(self.progress, _Bar):
+            self.progress.close()
 
 
 class _Estimator:
@@ -74,7 +80,7 @@ class _Estimator:
 
     def _wish(self) -> _Wish:
         terms = judge.terms({name: getattr(self, name) for name in judge.TERMS})
-        progress = _line if self.progress is True else self.progress or None  # type: ignore[attr-defined]
+        progress = _Bar() if self.progress is True else self.progress or None  # type: ignore[attr-defined]
         return _Wish(terms, bool(self.certify), int(self.threads), progress)  # type: ignore[attr-defined]
 
     def _keep(self, learned: _counterpoint.Learned, certificate: Certificate | None = None) -> None:
@@ -212,7 +218,12 @@ class Learner(_Estimator):
         log = _log(X, {**roles, "action": action, "sample_weight": sample_weight, **columns}, self)
         logging = target.policy_of(self.logging_policy)  # type: ignore[attr-defined]
         native = None if logging is None else logging._native
-        self._keep(_counterpoint.learn(log._native, self._recipe(), self._file(), native, self._wish()))
+        wish = self._wish()
+        try:
+            learned = _counterpoint.learn(log._native, self._recipe(), self._file(), native, wish)
+        finally:
+            wish.close()
+        self._keep(learned)
         return self
 
 
@@ -250,7 +261,12 @@ class Selector(_Estimator):
         """Learns every candidate, keeps the best, certifies it on the test part."""
         roles: dict[str, Any] = {"reward": reward, "cost": cost, "propensity": propensity, "cluster": cluster}
         log = _log(X, {**roles, "action": action, "sample_weight": sample_weight, **columns}, self)
-        self._keep(_counterpoint.select(log._native, *self._asked(), self._wish()))
+        wish = self._wish()
+        try:
+            learned = _counterpoint.select(log._native, *self._asked(), wish)
+        finally:
+            wish.close()
+        self._keep(learned)
         self.leaderboard_: list[dict[str, Any]] = self.facts_["leaderboard"]
         return self
 
@@ -277,10 +293,26 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _line(done: int, of: int) -> None:
-    end = "\n" if done >= of else ""
-    sys.stderr.write(f"\rcounterpoint: {done}/{of}{end}")
-    sys.stderr.flush()
+class _Bar:
+    """A bar on stderr, in a terminal and in a notebook; seconds where nobody knows how much there is to do."""
+
+    def __init__(self) -> None:
+        self.begun, self.told = time.monotonic(), False
+
+    def __call__(self, done: int, of: int) -> None:
+        full = 30 * done // max(of, 1)
+        self._tell(f"[{'#' * full}{'.' * (30 - full)}] {done}/{of}")
+
+    def tick(self) -> None:
+        self._tell("learning")
+
+    def close(self) -> None:
+        sys.stderr.write("\n" if self.told else "")
+
+    def _tell(self, words: str) -> None:
+        self.told = True
+        sys.stderr.write(f"\rcounterpoint: {words}, {time.monotonic() - self.begun:.0f} s")
+        sys.stderr.flush()
 
 
 def _not_fitted(name: str) -> Exception:

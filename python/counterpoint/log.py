@@ -23,6 +23,7 @@ class Reading(TypedDict, total=False):
     """How rows are read: keywords of everything that takes a log."""
 
     split: Any
+    time: Any
     count: Any
     context: Names
     exclude: Names
@@ -58,7 +59,8 @@ class Log:
     contexts are the columns of `X`; otherwise `context` names them (`"*"`: all without another role).
 
     Columns of words and categories become categories, booleans 0 and 1. Dates, amounts and missing values are refused with the row and
-    a remedy, as by the command line.
+    a remedy, as by the command line. `split` says train, valid or test; `time` divides the log by time instead, the latest quarter being
+    the test part.
 
     Examples:
         >>> import counterpoint as cp
@@ -80,6 +82,7 @@ class Log:
         sample_weight: Any = None,
         count: Any = None,
         split: Any = None,
+        time: Any = None,
         context: Names | None = None,
         exclude: Names | None = None,
         categorical: Names | None = None,
@@ -92,6 +95,7 @@ class Log:
         policy: Policy | None = None,
     ) -> None:
         self.table = X
+        self._said = {name: value for name, value in locals().items() if name not in ("self", "X", "__class__")}
         roles = _Roles(X, None if policy is None else policy.contexts)
         roles.add("action", action, several=True, names=None if policy is None else policy.actions)
         for name, value in [("reward", reward), ("cost", cost), ("propensity", propensity), ("cluster", cluster)]:
@@ -102,6 +106,7 @@ class Log:
         roles.add("target_density", target_density)
         roles.add("target_action", target_action, several=True)
         said: dict[str, Any] = roles.said
+        times = roles.times(X, time)
         if "reward" in said and "cost" in said:
             raise Error("both reward and cost are given; a log has one outcome", remedy="take one of the two out")
         context = roles.own if context is None and roles.all_given else context
@@ -112,12 +117,27 @@ class Log:
             said["missing"] = missing
         manner = {"drop_invalid": drop_invalid, "threads": threads, "scratch": scratch and os.fspath(scratch)}
         native = None if policy is None else policy._native
-        self._native = _counterpoint.Log(roles.rows, json.dumps(said), json.dumps(manner), type(X).__name__, native)
+        self._native = _counterpoint.Log(roles.rows, json.dumps(said), json.dumps(manner), type(X).__name__, native, times)
         self._contexts = context
         self._given = {"action": action, "reward": reward, "cost": cost, "propensity": propensity}
         for note in self.notes:
             if note.startswith("warning: "):
                 warnings.warn(note.removeprefix("warning: "), PropensityWarning, stacklevel=2)
+
+    def with_outcome(self, column: Any, direction: str, name: str | None = None) -> Log:
+        """The same rows with another outcome: the name of a column, or the column itself, which then has this name."""
+        known = [] if tables.is_path(self.table) else tables.names_of(tables.table(self.table))
+        if isinstance(column, str) and not tables.is_path(self.table) and column not in known:
+            remedy = "name a column of the table, or give a dictionary of rules and their columns"
+            raise Error(f"there is no column {column!r}", column=column, remedy=remedy)
+        if name in known and not isinstance(column, str):
+            if not np.array_equal(np.asarray(self.table[name]), np.asarray(column)):
+                raise Error("the table has another column of this name", column=name, remedy="rename one of the two")
+            column = name
+        outcome = column if isinstance(column, str) else _Named(str(name), column)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PropensityWarning)  # it has been said of these rows
+            return type(self)(self.table, **{**self._said, "reward": None, "cost": None, direction: outcome})
 
     @classmethod
     def of(cls, X: Any, columns: Any = None, policy: Policy | None = None) -> Log:
@@ -189,6 +209,13 @@ class Log:
         return f"Log({self.rows} rows, contexts {contexts}, action {', '.join(s['actions'])}, {outcome})"
 
 
+class _Named:
+    """A column that has a name of its own."""
+
+    def __init__(self, name: str, values: Any) -> None:
+        self.name, self.values = name, values
+
+
 class _Roles:
     """The rows for the native part, and the roles by name."""
 
@@ -208,6 +235,8 @@ class _Roles:
         """Gives a column a role: one that is named, or one that is given, which then has these names."""
         if value is None:
             return
+        if isinstance(value, _Named):
+            value, names = value.values, [value.name]
         if isinstance(value, str) or (several and _are_names(value)):
             self.said[role] = tables.listed(value) if several else value
             self.all_given &= role == "propensity" and value == "fit"
@@ -222,6 +251,22 @@ class _Roles:
         for name, values in zip(named, columns, strict=True):
             self.rows.columns.append((name, tables.column(values)))
         self.said[role] = named if several else named[0]
+
+    def times(self, X: Any, time: Any) -> Any:
+        """When every row happened, as numbers or words with the name of their column; nothing where it is not said or stands in files."""
+        if time is None or self.is_files:
+            if time is not None:
+                self.said["time"] = time
+            return None
+        if isinstance(time, str):
+            self.said["time"] = time
+            if time not in tables.names_of(self.rows):
+                raise Error(f"there is no column {time!r}", column=time, remedy=f"the columns are: {', '.join(self.own or [])}")
+            time = X[time]
+        values = tables.column(tables.days(time))
+        if isinstance(values, list):
+            return self.said.get("time", "time"), ["" if v is None else v for v in values]
+        return self.said.get("time", "time"), np.asarray(values, dtype=np.float64).tolist()
 
     def _free(self, name: Any, otherwise: str) -> str:
         taken = {*(self.own or []), *self.rows.names}

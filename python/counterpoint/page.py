@@ -50,8 +50,13 @@ def certificate(data: dict[str, Any], records: Sequence[dict[str, Any]]) -> str:
     return (
         f"<div style='border-left:4px solid {COLOURS[verdict]};padding-left:1em'>"
         f"<p style='color:{COLOURS[verdict]};font-weight:bold'>Certificate: {escape(WORDS[verdict])}</p>"
-        f"<ul>{reasons}</ul>{table(records)}</div>"
+        f"<ul>{reasons}</ul>{table(records)}{_segments(data)}</div>"
     )
+
+
+def _segments(data: dict[str, Any]) -> str:
+    rows = [{"segment": s["name"], "rows": s["rows"], **(s["difference"] or {})} for s in data.get("segments", []) if s["difference"]]
+    return table([{k: r[k] for k in ("segment", "rows", "estimate", "lower", "upper")} for r in rows]) if rows else ""
 
 
 def description(words: str, records: Sequence[dict[str, Any]]) -> str:
@@ -96,4 +101,29 @@ def support(rows: Sequence[dict[str, Any]], ax: Any) -> Any:
     ax.set_xlabel("action")
     ax.set_ylabel("n_eff / n")
     ax.legend(title="std / logged std")
+    return ax
+
+
+def rows_needed(records: Sequence[dict[str, Any]], ax: Any) -> Any:
+    """Rows by the move of the action, with the noise of the log and with the best."""
+    ax = _axes(ax)
+    for name, label in [("rows", "noise of this log"), ("best_rows", "best noise")]:
+        told = [(r["move"], r[name]) for r in records if r[name] is not None]
+        ax.plot([m for m, _ in told], [n for _, n in told], "o-", label=label)
+    ax.set_yscale("log")
+    ax.set_xlabel("move of the action")
+    ax.set_ylabel("rows needed")
+    ax.legend()
+    return ax
+
+
+def looks(records: Sequence[dict[str, Any]], ax: Any) -> Any:
+    """The interval of the difference as rows come in."""
+    ax = _axes(ax)
+    rows = [r["rows"] for r in records]
+    ax.fill_between(rows, [r["lower"] for r in records], [r["upper"] for r in records], color="#0969da", alpha=0.3)
+    ax.plot(rows, [0.5 * (r["lower"] + r["upper"]) for r in records], "o-", color="#0969da")
+    ax.axhline(0, color="#57606a", linewidth=1)
+    ax.set_xlabel("rows")
+    ax.set_ylabel("difference to the log")
     return ax

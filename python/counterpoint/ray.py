@@ -153,7 +153,11 @@ def learn(paths: Paths | Cluster, learner: Learner | None = None, **options: Any
     try:
         logging = target.policy_of(learner.logging_policy)  # type: ignore[attr-defined]
         native = None if logging is None else logging._native
-        learned, certificate = cluster._native.learn(learner._recipe(), learner._file(), native, learner._wish())
+        wish = learner._wish()
+        try:
+            learned, certificate = cluster._native.learn(learner._recipe(), learner._file(), native, wish)
+        finally:
+            wish.close()
         learner._keep(learned, certificate=_certificate(certificate))
     finally:
         if own:
@@ -166,7 +170,11 @@ def select(paths: Paths | Cluster, selector: Selector | None = None, **options: 
     selector = Selector() if selector is None else selector
     cluster, own = _cluster(paths, options)
     try:
-        learned, certificate = cluster._native.select(*selector._asked(), selector._wish())
+        wish = selector._wish()
+        try:
+            learned, certificate = cluster._native.select(*selector._asked(), wish)
+        finally:
+            wish.close()
         selector._keep(learned, certificate=_certificate(certificate))
         selector.leaderboard_ = selector.facts_["leaderboard"]
     finally:
@@ -205,6 +213,7 @@ def evaluate(
     seed: int = 0,
     cap: float = 15.0,
     model_ridge: float = 1e-3,
+    tail: float = 0.1,
     logging_policy: Any = None,
     **options: Any,
 ) -> Estimates:
@@ -212,7 +221,7 @@ def evaluate(
     saved, logging = _saved(policy), target.policy_of(logging_policy)
     cluster, own = _cluster(paths, options)
     try:
-        question = judge._Question(rows, seed, cap, model_ridge, 0)
+        question = judge._Question(rows, seed, cap, model_ridge, tail, 0)
         return Estimates(cluster._native.evaluate(saved._native, question, None if logging is None else logging._native))
     finally:
         if own:

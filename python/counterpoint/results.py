@@ -74,7 +74,21 @@ class Certificate(Result):
         self._native = native
         self._text = native.json if native is not None else (text or "{}")
         self._words = native.words if native is not None else words
-        self._data = json.loads(self._text)
+        file = json.loads(self._text)
+        # with guardrails the file holds the certificate of the outcome, and the verdict on all of them
+        self._data = {**file.pop("primary"), **file} if "primary" in file else {**file, "guardrails": []}
+
+    def _with(self, segments: Segments) -> Certificate:
+        """The same, with the gain by a context."""
+        self._data["segments"] = segments.to_dict()["segments"]
+        self._words += f"\n\n{segments!r}"
+        return self
+
+    def by(self, column: str) -> Segments:
+        """The gain by a context: its categories, or four cuts of a number. Intervals hold for all of them together."""
+        if self._native is None:
+            raise _without_rows()
+        return Segments(*self._native.by(column))
 
     @property
     def verdict(self) -> str:
@@ -97,10 +111,7 @@ class Certificate(Result):
     def report_html(self) -> str:
         """The report as a page of HTML, which loads nothing."""
         if self._native is None:
-            raise Error(
-                "a certificate that was pickled has left its rows behind, and a report shows them",
-                remedy="make the report where the certificate was made",
-            )
+            raise _without_rows()
         return self._native.page()
 
     def report(self, path: str | os.PathLike[str]) -> Path:
@@ -109,9 +120,10 @@ class Certificate(Result):
         return Path(path)
 
     def records(self) -> list[dict[str, Any]]:
-        """Log, policy and difference, each with its interval."""
+        """Log, policy and difference, each with its interval; and the difference of every guardrail."""
         d = self._data
-        return [_ends("log", d["logged"]), _ends("policy", d["value"]), _ends("difference", d["difference"])]
+        own = [_ends("log", d["logged"]), _ends("policy", d["value"]), _ends("difference", d["difference"])]
+        return own + [_ends(g["guardrail"]["column"], g["difference"]) for g in d["guardrails"]]
 
     def plot(self, ax: Any = None) -> Any:
         """The intervals of log, policy and difference (matplotlib)."""
@@ -125,6 +137,121 @@ class Certificate(Result):
 
     def _repr_html_(self) -> str:
         return page.certificate(self._data, self.records())
+
+
+def _without_rows() -> Error:
+    return Error(
+        "a certificate that was pickled has left its rows behind, and this needs them",
+        remedy="ask where the certificate was made",
+    )
+
+
+class Segments(Result):
+    """The gain of a policy segment by segment; all intervals hold together."""
+
+    def __init__(self, text: str, words: str) -> None:
+        self._data = json.loads(text)
+        self._words = words
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row a segment: its rows, what was found, the gain with its interval."""
+
+        def row(s: dict[str, Any]) -> dict[str, Any]:
+            finding = s["finding"] if isinstance(s["finding"], str) else next(iter(s["finding"].values()))
+            gain = s["difference"] or dict.fromkeys(("estimate", "lower", "upper"))
+            return {"segment": s["name"], "rows": s["rows"], "finding": finding, **{k: gain[k] for k in ("estimate", "lower", "upper")}}
+
+        return [row(s) for s in self._data["segments"]]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The interval of every segment's gain (matplotlib)."""
+        rows = [_ends(s["name"], s["difference"]) for s in self._data["segments"] if s["difference"] is not None]
+        return page.intervals(rows, ax, title=f"Difference to the log by {self._data['by']}")
+
+    def __repr__(self) -> str:
+        return self._words
+
+    def _repr_html_(self) -> str:
+        return page.table(self.records())
+
+
+class Plan(Result):
+    """How many rows a gain needs: of a policy, and of policies that move the action by so much."""
+
+    def __init__(self, text: str, words: str) -> None:
+        self._data = json.loads(text)
+        self._words = words
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row a move of the action: what this log's noise needs, and what the best noise needs."""
+
+        def row(m: dict[str, Any]) -> dict[str, Any]:
+            now = m["now"] or dict.fromkeys(("effective_share", "rows", "detectable"))
+            best = {"best_std": m["best_std"], "best_share": m["best"]["effective_share"], "best_rows": m["best"]["rows"]}
+            return {"move": m["by"], **{k: now[k] for k in ("effective_share", "rows", "detectable")}, **best}
+
+        return [row(m) for m in self._data["moves"]]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Rows needed by how far a policy moves the action, with this log's noise and with the best (matplotlib)."""
+        return page.rows_needed(self.records(), ax)
+
+    def __repr__(self) -> str:
+        return self._words
+
+    def _repr_html_(self) -> str:
+        return page.table(self.records()) + page.lines([line for line in self._words.splitlines() if line.startswith("this policy")])
+
+
+class Watch(Result):
+    """A policy that is followed: what the rows so far say, and the state to go on with.
+
+    `standing` is better, worse or undecided; `value` and `difference` are intervals that hold at all moments together; `looks` is what was
+    said after every batch.
+    """
+
+    def __init__(self, state: str) -> None:
+        self._state = state
+        facts = json.loads(_counterpoint.monitor_look(state))
+        self._data = {**facts.pop("look"), **facts}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Watch:
+        """The state of a file; a damaged one is refused."""
+        return cls(_counterpoint.monitor_load(os.fspath(path)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the state, whole or not at all; `counterpoint monitor --state` reads it too."""
+        _counterpoint.monitor_save(self._state, os.fspath(path))
+
+    def to_json(self) -> str:
+        """The text of the file."""
+        return self._state
+
+    def merge(self, other: Watch) -> Watch:
+        """What both have seen, of the same policy on the same terms."""
+        return Watch(_counterpoint.monitor_merge(self._state, other.to_json()))
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row a look: rows so far, standing, the interval of the difference."""
+        looks = self._data["looks"]
+        return [{"rows": k["rows"], "standing": k["standing"], "lower": k["difference"][0], "upper": k["difference"][1]} for k in looks]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The interval of the difference after every batch (matplotlib)."""
+        return page.looks(self.records(), ax)
+
+    def __reduce__(self) -> Any:
+        return Watch, (self._state,)
+
+    def __repr__(self) -> str:
+        d = self._data
+        told = f"{d['standing'].upper()}: difference in [{d['difference'][0]:.4f}, {d['difference'][1]:.4f}] after {d['rows']} rows"
+        own = "every weight is 1: these rows are the policy's own; start with against=, what the log earned before"
+        return f"{told}\n{own}" if d["own_rows"] and d["terms"]["against"] is None else told
+
+    def _repr_html_(self) -> str:
+        return page.lines(repr(self).splitlines()) + page.table(self.records())
 
 
 class Comparison(Result, Sequence[Certificate]):

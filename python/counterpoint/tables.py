@@ -121,6 +121,14 @@ def column(values: Any) -> Column:
     return [None if v is None else str(v) for v in words]
 
 
+def days(values: Any) -> Any:
+    """Dates and times as numbers, in their own unit; anything else as it is."""
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if array.dtype.kind != "M":
+        return array
+    return np.where(np.isnat(array), np.nan, array.astype(np.int64).astype(np.float64))
+
+
 def _is_missing(value: Any) -> bool:
     # NaN, NaT and pandas' NA are not equal to themselves, or will not say
     try:
@@ -133,6 +141,29 @@ def actions(values: Any) -> npt.NDArray[np.float64]:
     """Actions as a matrix, one column an action."""
     array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values, dtype=np.float64)
     return np.ascontiguousarray(array.reshape(-1, 1) if array.ndim == 1 else array)
+
+
+def some(X: Any, rows: npt.NDArray[Any]) -> Any:
+    """These rows of a table that is in Python's memory."""
+    if isinstance(X, Mapping):
+        return {name: np.asarray(values)[rows] for name, values in X.items()}
+    if _is_pandas(X):
+        return X.iloc[rows]
+    return X.take(rows) if hasattr(X, "schema") and hasattr(X, "take") else (X if hasattr(X, "columns") else np.asarray(X))[rows]
+
+
+def beside(X: Any, name: str, values: npt.NDArray[np.float64]) -> Any:
+    """A table with one more column behind its own: a DataFrame of pandas stays one, all else becomes a matrix."""
+    if _is_pandas(X):
+        return X.assign(**{name: values})
+    if hasattr(X, "with_columns") and hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    columns = dict(X) if isinstance(X, Mapping) else {}
+    words = next((n for n, v in columns.items() if np.asarray(v).dtype.kind not in "fiub"), None)
+    if words is not None:
+        raise Error("it holds words, and the model takes a matrix", column=str(words), remedy="give the log as a DataFrame of pandas")
+    matrix = np.column_stack(list(columns.values())) if columns else np.asarray(X)
+    return np.column_stack([matrix, values])
 
 
 def listed(names: str | Iterable[str] | None) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,14 +44,35 @@ def brought(policy: Any, log: Log, std: Any = None, family: str = "normal") -> A
             raise Error("no policy is given", remedy="a policy, or target_density=... or target_action=...")
         return stds, family
     if hasattr(policy, "log_density"):
-        return _column(policy.log_density(log.inputs(), log.actions()))
+        X = log.inputs()
+        return _function(_column(policy.log_density(X, log.actions())), lambda a: np.exp(_column(policy.log_density(X, a))), log)
     if hasattr(policy, "predict"):
         return _actions(policy.predict(log.inputs()), stds, family)
     if callable(policy):
         if stds:
             return _actions(policy(log.inputs()), stds, family)
-        return _logs(policy(log.inputs(), log.actions()))
+        X = log.inputs()
+        return _function(_logs(policy(X, log.actions())), lambda a: _column(policy(X, a)), log)
     return _logs(policy)
+
+
+#: Steps along the action at which a policy that is a function is asked, and the most numbers that this may take.
+STEPS, NUMBERS = 100, 20_000_000
+
+
+def _function(logged: Any, density: Callable[[Any], Any], log: Log) -> Any:
+    """Log densities at the logged actions, and densities along the action for the expectations of a model and the overlap."""
+    actions = tables.actions(log.actions())
+    if actions.shape[1] != 1 or STEPS * len(actions) > NUMBERS:
+        return logged
+    low, high = np.nanmin(actions), np.nanmax(actions)
+    edges = np.linspace(low - 0.5 * (high - low), high + 0.5 * (high - low), STEPS + 1)
+    try:
+        with np.errstate(all="ignore"):
+            steps = np.column_stack([density(np.full(len(actions), m)) for m in 0.5 * (edges[1:] + edges[:-1])])
+    except Exception:  # a function that only knows the logged actions has no law, and is judged by its weights
+        return logged
+    return logged, edges.tolist(), np.nan_to_num(steps, nan=0.0, posinf=0.0)
 
 
 def _actions(values: Any, std: list[float], family: str) -> Any:

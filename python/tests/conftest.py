@@ -1,6 +1,9 @@
 """Logs that several tests share."""
 
+import os
 import sys
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # scikit-learn's threads would wait for each other where others work too
 
 import numpy as np
 import pytest

@@ -80,7 +80,7 @@ impl Evaluate {
             Err(e) => Err(Error::data(e.to_string())),
         };
         say::heading(format_args!("{} of {name} on {} rows", log.schema().outcome, log.rows()));
-        let aids = Aids { model: model.as_ref().ok(), logging: logging.as_ref() };
+        let aids = Aids { model: model.as_ref().ok(), logging: logging.as_ref(), ..Aids::default() };
         let table = estimator_table(&engine, log, policy, self.cap, aids);
         tell(&table);
         let mut all = as_json(&table);

@@ -30,6 +30,7 @@ mod select;
 mod simulate;
 mod target;
 
+pub use log_args::{parts_of_files, parts_of_times};
 pub use simulate::draw_log;
 
 use clap::{Parser, Subcommand};

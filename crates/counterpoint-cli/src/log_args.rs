@@ -249,16 +249,28 @@ impl LogArgs {
 
 /// Divides a log by time, and says what moved between the earlier and the later rows.
 fn by_time(log: Log, paths: &[PathBuf], time: &str, engine: &Engine) -> Result<Log> {
-    let mut parts = Times::None;
-    for file in files_of(paths)? {
-        let table = Table::read(&file, &[time.to_string()])?;
-        parts.add(table.columns.into_iter().next().map(|c| c.1), time)?;
-    }
-    let log = log.with_parts(&parts.parts(time)?)?;
+    let log = log.with_parts(&parts_of_files(paths, time)?)?;
     let divided = log.split(SplitRule::Column)?;
     let moved = drift(&divided.train.on(engine), &divided.test.on(engine))?;
     say::note(format_args!("divided by {time}; from train to test: {moved}"));
     Ok(log)
+}
+
+/// The part of every row of these files by the time in a column.
+pub fn parts_of_files(paths: &[PathBuf], time: &str) -> Result<Vec<Part>> {
+    let mut times = Times::None;
+    for file in files_of(paths)? {
+        let table = Table::read(&file, &[time.to_string()])?;
+        times.add(table.columns.into_iter().next().map(|c| c.1), time)?;
+    }
+    times.parts(time)
+}
+
+/// The part of every row by its time, numbers or words that sort as they should.
+pub fn parts_of_times(times: Column, name: &str) -> Result<Vec<Part>> {
+    let mut all = Times::None;
+    all.add(Some(times), name)?;
+    all.parts(name)
 }
 
 /// The times of all rows.

@@ -5,22 +5,20 @@
 //! same bits.
 
 use crate::errors::Fault;
+use crate::evaluate::{Question, answers, unknown_rows};
 use crate::grammar;
-use crate::judge::{Question, estimates, unknown_rows};
 use crate::learn::{Found, Learned, Steps, Wish};
 use crate::log::Log;
 use crate::policy::Policy;
 use crate::target::logging as logging_policy;
 use crate::work::{self, Watch};
-use counterpoint::certify::{Certificate, Terms, certify, mean_action_value};
+use counterpoint::certify::{Certificate, Terms, certify};
 use counterpoint::data::SplitRule;
-use counterpoint::evaluate::Aids;
-use counterpoint::explain::estimator_table_of;
-use counterpoint::learn::{Learner, Progress, fit_model};
+use counterpoint::learn::{Learner, Progress};
 use counterpoint::policy::TargetPolicy;
 use counterpoint::select::{Fit, Memory, Step};
 use counterpoint::source::{LocalShard, Shard as Asked, Shards, Source};
-use counterpoint::{Engine, Error, Estimator, Recipe, Result, evaluate};
+use counterpoint::{Engine, Error, Estimator, Result, evaluate};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::atomic::Ordering;
@@ -54,7 +52,7 @@ impl Shard {
         let piece = pieces.swap_remove(index);
         let rows = piece.rows();
         let shard = LocalShard::new(piece, Engine::new(threads).map_err(Fault::from)?);
-        Ok(Shard { shard, rows, name: log.name.clone(), by_column: log.by_column, notes: log.notes.clone() })
+        Ok(Shard { shard, rows, name: log.name.clone(), by_column: log.by_column(), notes: log.notes.clone() })
     }
 
     /// Answers a question of a [`Cluster`].
@@ -211,15 +209,7 @@ impl Cluster {
                 "test" => &parts.test,
                 other => return Err(unknown_rows(other)),
             };
-            let recipe = Recipe::clp().with_model_ridge(question.model_ridge);
-            let model = fit_model(&parts.train, &*policy.saved, &recipe).ok();
-            let aids = Aids { model: model.as_ref(), logging: logging.as_ref() };
-            let table = estimator_table_of(rows, &*policy.saved, question.cap, aids)?;
-            let mean = match &model {
-                Some(model) => mean_action_value(rows, &*policy.saved, model)?,
-                None => None,
-            };
-            Ok(estimates(&table, &question, mean, rows.schema()))
+            answers((rows, Some(&parts.train)), &*policy.saved, &question, (logging.as_ref(), None))
         })
     }
 

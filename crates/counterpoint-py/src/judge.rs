@@ -3,27 +3,26 @@
 use crate::errors::Fault;
 use crate::grammar;
 use crate::log::Log;
-use crate::policy::Policy;
-use crate::target::{Brought, logging as logging_policy, target};
+use crate::target::{Brought, target};
 use crate::work;
-use counterpoint::certify::{Certificate, Terms, certify as certify_one, certify_several, mean_action_value};
-use counterpoint::data::{Parts, Schema};
-use counterpoint::evaluate::Aids;
-use counterpoint::explain::{Detail, EstimatorTable, Evidence, estimator_table, explain_log, explain_policy};
-use counterpoint::learn::fit_model;
+use counterpoint::certify::{
+    Certificate, GuardedCertificate, Guardrail, Terms, certify as certify_one, certify_several, guard, segments,
+};
+use counterpoint::data::{Outcome, Parts};
+use counterpoint::explain::{Detail, Evidence, explain_log, explain_policy};
 use counterpoint::policy::TargetPolicy;
 use counterpoint::select::Selected;
-use counterpoint::{Engine, Error, Recipe, Result};
+use counterpoint::{Engine, Error, Recipe, Result, Source};
 use counterpoint_report::{log_page, policy_page};
 use pyo3::prelude::*;
 use serde::Serialize;
-use serde_json::json;
 use std::sync::Arc;
 
 /// A certificate, and the rows it was given on, so that a report can be made of them.
 #[pyclass(frozen, module = "counterpoint._counterpoint")]
 pub(crate) struct Certified {
     certificate: Certificate,
+    guarded: Option<GuardedCertificate>,
     heading: counterpoint::Log,
     parts: Arc<Parts>,
     policy: Arc<dyn TargetPolicy>,
@@ -57,6 +56,7 @@ impl Certified {
         Certified {
             split: log.split_words(certificate.terms.seed),
             certificate: certificate.naming(&log.name, counterpoint_cli::program()),
+            guarded: None,
             heading: log.log.heading(),
             parts,
             policy,
@@ -71,6 +71,30 @@ impl Certified {
     pub(crate) fn learned_by(self, recipe: Recipe, selected: Option<Selected>) -> Self {
         Certified { recipe: Some(recipe), selected, ..self }
     }
+
+    /// The same with guardrails: each on the same rows with its column as the outcome.
+    fn guarded_by(self, guards: &[(Guardrail, Arc<counterpoint::Log>)], log: &Log, engine: &Engine) -> Result<Self> {
+        let terms = self.certificate.terms.clone();
+        let mut parts = Vec::new();
+        for (g, other) in guards {
+            if other.dropped() != log.log.dropped() {
+                return Err(Error::data("other rows have an unusable value in this column than in the outcome")
+                    .at(format!("guardrail {:?}", g.column))
+                    .hint("clean the log first, so that all outcomes are those of the same rows"));
+            }
+            parts.push(other.split(log.rule(terms.seed))?);
+        }
+        let on: Vec<_> = parts.iter().map(|p| (p.valid.on(engine), p.test.on(engine))).collect();
+        let asked: Vec<(Guardrail, &dyn Source, &dyn Source)> =
+            guards.iter().zip(&on).map(|((g, _), (v, t))| (g.clone(), v as &dyn Source, t as &dyn Source)).collect();
+        let guarded = guard(self.certificate.clone(), &*self.policy, &asked, &terms)?;
+        Ok(Certified { guarded: Some(guarded), ..self })
+    }
+}
+
+/// JSON as the command line writes it to files.
+fn pretty(what: &impl Serialize) -> String {
+    serde_json::to_string_pretty(what).unwrap_or_default() + "\n"
 }
 
 #[pymethods]
@@ -78,13 +102,24 @@ impl Certified {
     /// The file of the certificate, as the command line writes it.
     #[getter]
     fn json(&self) -> String {
-        serde_json::to_string_pretty(&self.certificate).unwrap_or_default() + "\n"
+        self.guarded.as_ref().map_or_else(|| pretty(&self.certificate), pretty)
     }
 
     /// The verdict, its reasons and figures in a few lines.
     #[getter]
     fn words(&self) -> String {
-        self.certificate.to_string()
+        let guardrails = self.guarded.iter().flat_map(|g| &g.guardrails).map(|g| format!("\nguardrail {g}"));
+        self.certificate.to_string() + &guardrails.collect::<String>()
+    }
+
+    /// The gain in every segment by a context, as JSON and in words.
+    fn by(&self, py: Python<'_>, column: &str) -> PyResult<(String, String)> {
+        work::run(py, None, |watch| {
+            let engine = watch.engine(self.threads)?;
+            let (valid, test) = (self.parts.valid.on(&engine), self.parts.test.on(&engine));
+            let found = segments(&*self.policy, &valid, &test, column, &self.certificate.terms)?;
+            Ok((serde_json::to_string(&found).unwrap_or_default(), found.to_string()))
+        })
     }
 
     /// The report, a page of HTML.
@@ -108,8 +143,16 @@ impl Certified {
     }
 }
 
-/// Certifies a policy.
+/// The column of a guardrail, and whether it is a reward or a cost.
 #[pyfunction]
+pub(crate) fn guardrail(rule: &str) -> PyResult<(String, &'static str)> {
+    let g: Guardrail = rule.parse().map_err(|e: Error| Fault::from(e))?;
+    Ok((g.column, if g.direction == Outcome::Reward { "reward" } else { "cost" }))
+}
+
+/// Certifies a policy; guardrails are rules, each with the log that has its column as the outcome.
+#[pyfunction]
+#[pyo3(signature = (policy, log, terms, seed, threads, guardrails))]
 pub(crate) fn certify(
     py: Python<'_>,
     policy: Brought<'_>,
@@ -117,11 +160,15 @@ pub(crate) fn certify(
     terms: &str,
     seed: u64,
     threads: usize,
+    guardrails: Vec<(String, PyRef<'_, Log>)>,
 ) -> PyResult<Certified> {
     let (policy, terms) = (target(&policy, log)?, grammar::terms(terms, seed)?);
+    let parsed = |(rule, other): &(String, PyRef<'_, Log>)| Ok((rule.parse()?, other.log.clone()));
+    let guards = guardrails.iter().map(parsed).collect::<Result<Vec<_>>>().map_err(Fault::from)?;
     work::run(py, None, |watch| {
         let engine = watch.engine(threads)?;
-        Certified::issue(log, policy, Arc::new(log.parts(seed)?), &terms, (&engine, threads))
+        let made = Certified::issue(log, policy, Arc::new(log.parts(seed)?), &terms, (&engine, threads))?;
+        if guards.is_empty() { Ok(made) } else { made.guarded_by(&guards, log, &engine) }
     })
 }
 
@@ -144,71 +191,6 @@ pub(crate) fn compare(
         let certificates = certify_several(&all, &parts.valid.on(&engine), &parts.test.on(&engine), &terms)?;
         let made = certificates.into_iter().zip(&policies);
         Ok(made.map(|(c, p)| Certified::of(log, p.clone(), parts.clone(), c, threads)).collect())
-    })
-}
-
-/// How a policy is evaluated.
-#[derive(FromPyObject)]
-pub(crate) struct Question {
-    /// all, train, valid or test.
-    pub(crate) rows: String,
-    pub(crate) seed: u64,
-    pub(crate) cap: f64,
-    pub(crate) model_ridge: f64,
-    pub(crate) threads: usize,
-}
-
-/// There are no such rows.
-pub(crate) fn unknown_rows(name: &str) -> Error {
-    Error::data(format!("there are no rows {name:?}")).hint("all, train, valid or test")
-}
-
-/// What estimators say, as JSON.
-pub(crate) fn estimates(
-    table: &EstimatorTable,
-    question: &Question,
-    mean: Option<impl Serialize>,
-    schema: &Schema,
-) -> String {
-    let sentence = schema.propensities.sentence();
-    json!({"table": table, "part": question.rows, "outcome": schema.outcome, "mean_action": mean,
-        "direction": schema.direction, "notes": sentence.into_iter().collect::<Vec<_>>()})
-    .to_string()
-}
-
-/// Every estimator's answer, as JSON.
-#[pyfunction]
-#[pyo3(signature = (policy, log, question, logging))]
-pub(crate) fn evaluate(
-    py: Python<'_>,
-    policy: Brought<'_>,
-    log: &Log,
-    question: Question,
-    logging: Option<&Policy>,
-) -> PyResult<String> {
-    let (policy, logging) = (target(&policy, log)?, logging_policy(logging)?);
-    work::run(py, None, |watch| {
-        let engine = watch.engine(question.threads)?;
-        let parts = log.parts(question.seed);
-        let rows: &counterpoint::Log = match (question.rows.as_str(), &parts) {
-            ("all", _) => &log.log,
-            ("train", Ok(parts)) => &parts.train,
-            ("valid", Ok(parts)) => &parts.valid,
-            ("test", Ok(parts)) => &parts.test,
-            ("train" | "valid" | "test", Err(_)) => return parts.map(|_| String::new()),
-            (other, _) => return Err(unknown_rows(other)),
-        };
-        // a log too short to divide can still be weighed
-        let recipe = Recipe::clp().with_model_ridge(question.model_ridge);
-        let model = parts.as_ref().ok().map(|parts| fit_model(&parts.train.on(&engine), &*policy, &recipe));
-        let model = model.and_then(Result::ok);
-        let aids = Aids { model: model.as_ref(), logging: logging.as_ref() };
-        let table = estimator_table(&engine, rows, &*policy, question.cap, aids);
-        let mean = match &model {
-            Some(model) => mean_action_value(&rows.on(&engine), &*policy, model)?,
-            None => None,
-        };
-        Ok(estimates(&table, &question, mean, rows.schema()))
     })
 }
 

@@ -6,10 +6,13 @@
 
 mod cluster;
 mod errors;
+mod evaluate;
 mod grammar;
 mod judge;
 mod learn;
 mod log;
+mod monitor;
+mod plan;
 mod policy;
 mod simulate;
 mod table;
@@ -26,13 +29,19 @@ mod _counterpoint {
     #[pymodule_export]
     use super::cluster::{Cluster, RemoteCertificate, Shard};
     #[pymodule_export]
+    use super::evaluate::evaluate;
+    #[pymodule_export]
     use super::grammar::{recipe_fields, recipe_grammar};
     #[pymodule_export]
-    use super::judge::{Certified, certify, compare, describe, describe_page, evaluate};
+    use super::judge::{Certified, certify, compare, describe, describe_page, guardrail};
     #[pymodule_export]
     use super::learn::{Learned, learn, select};
     #[pymodule_export]
     use super::log::Log;
+    #[pymodule_export]
+    use super::monitor::{monitor, monitor_load, monitor_look, monitor_merge, monitor_save};
+    #[pymodule_export]
+    use super::plan::plan;
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]

@@ -5,11 +5,13 @@ use crate::policy::Policy;
 use crate::table::{Parts as TableParts, Table};
 use crate::work;
 use counterpoint::data::{
-    BareLog, LogConfig, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, columns, read_bare_log, read_log,
+    BareLog, Column, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, columns,
+    read_bare_log, read_log,
 };
 use counterpoint::describe::check_propensities;
 use counterpoint::policy::SavedPolicy;
 use counterpoint::{Engine, Error, Result, propensity};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -32,8 +34,16 @@ pub(crate) struct Log {
     pub(crate) name: String,
     /// Rows of the table, those that were dropped included.
     pub(crate) given: usize,
-    pub(crate) by_column: bool,
+    divided: Divided,
     pub(crate) notes: Vec<String>,
+}
+
+/// What divides a log into train, valid and test.
+#[derive(Clone, Copy, PartialEq)]
+enum Divided {
+    Hash,
+    Column,
+    Time,
 }
 
 /// Where rows come from.
@@ -45,11 +55,28 @@ enum Rows<'py> {
     Table(TableParts<'py>),
 }
 
+/// When every row happened, and the name of the column.
+#[derive(FromPyObject)]
+enum Times {
+    Numbers(String, Vec<f64>),
+    Words(String, Vec<String>),
+}
+
+impl Times {
+    fn parts(self) -> Result<Vec<Part>> {
+        let (name, column) = match self {
+            Times::Numbers(name, v) => (name, Column::Numbers(v)),
+            Times::Words(name, v) => (name, Column::Words(v)),
+        };
+        counterpoint_cli::parts_of_times(column, &name)
+    }
+}
+
 #[pymethods]
 impl Log {
     /// Reads a log. `columns` is what a log.toml may say, `manner` how rows are read, both JSON; a policy brings its own contexts.
     #[new]
-    #[pyo3(signature = (rows, columns, manner, name, policy=None))]
+    #[pyo3(signature = (rows, columns, manner, name, policy=None, times=None))]
     fn new(
         py: Python<'_>,
         rows: Rows<'_>,
@@ -57,6 +84,7 @@ impl Log {
         manner: &str,
         name: String,
         policy: Option<&Policy>,
+        times: Option<Times>,
     ) -> PyResult<Self> {
         let config = LogConfig::from_toml(&as_toml(columns)?).map_err(Fault::from)?;
         let manner: Manner = serde_json::from_str(manner).map_err(|e| Fault::from(Error::data(e.to_string())))?;
@@ -65,8 +93,32 @@ impl Log {
             Rows::Files(paths) => work::run(py, None, |watch| {
                 from_files(&paths, config, &manner, policy, &watch.engine(manner.threads)?)
             })?,
-            Rows::Table(parts) => from_table(py, Table::new(parts)?, config, &manner, policy, name)?,
+            Rows::Table(parts) => {
+                let parts_by_time = times.map(Times::parts).transpose().map_err(Fault::from)?;
+                let log = from_table(py, Table::new(parts)?, config, &manner, policy, name)?;
+                log.divided_by(parts_by_time).map_err(Fault::from)?
+            }
         })
+    }
+
+    /// The part (0 train, 1 valid, 2 test) and the fold of every row of the table; -1 for rows that are not in the log. Rows of one
+    /// cluster are in one fold.
+    #[allow(clippy::type_complexity)] // two arrays
+    fn dealt<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        folds: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+        let dealt = work::run(py, None, |_| {
+            let parts = self.parts(seed)?;
+            let parts = self.numbered(&[&parts.train, &parts.valid, &parts.test]);
+            // not the seed of the split, whose hash is not uniform within a part
+            let fold = |i| self.log.fold(!seed, i, folds).map(|(_, fold)| fold);
+            let folds = (0..folds).map(fold).collect::<Result<Vec<_>>>()?;
+            Ok((parts, self.numbered(&folds.iter().collect::<Vec<_>>())))
+        })?;
+        Ok((PyArray1::from_vec(py, dealt.0), PyArray1::from_vec(py, dealt.1)))
     }
 
     /// Number of rows.
@@ -101,16 +153,41 @@ impl Log {
 }
 
 impl Log {
+    /// By number of the row, in which of these logs it is.
+    fn numbered(&self, logs: &[&counterpoint::Log]) -> Vec<i64> {
+        let mut numbers = vec![-1; self.given];
+        for (k, log) in logs.iter().enumerate() {
+            log.blocks().iter().flat_map(|b| b.ids.iter()).for_each(|id| numbers[*id as usize] = k as i64);
+        }
+        numbers
+    }
+
+    /// The same log, divided by the times of its rows if these are given.
+    fn divided_by(self, parts: Option<Vec<Part>>) -> Result<Self> {
+        let Some(parts) = parts else { return Ok(self) };
+        let log = Arc::unwrap_or_clone(self.log).with_parts(&parts)?;
+        Ok(Log { log: Arc::new(log), divided: Divided::Time, ..self })
+    }
+
+    /// Whether rows say themselves to which part they belong.
+    pub(crate) fn by_column(&self) -> bool {
+        self.divided != Divided::Hash
+    }
+
     /// How it is divided.
     pub(crate) fn rule(&self, seed: u64) -> SplitRule {
-        if self.by_column { SplitRule::Column } else { SplitRule::Hash { seed, shares: [0.5, 0.25, 0.25] } }
+        match self.divided {
+            Divided::Hash => SplitRule::Hash { seed, shares: [0.5, 0.25, 0.25] },
+            Divided::Column | Divided::Time => SplitRule::Column,
+        }
     }
 
     /// The division in words.
     pub(crate) fn split_words(&self, seed: u64) -> String {
-        match self.rule(seed) {
-            SplitRule::Column => "by the split column".into(),
-            SplitRule::Hash { .. } => format!("seeded hash of the row number (seed {seed}), 50/25/25"),
+        match self.divided {
+            Divided::Time => "by time, 50/25/25".into(),
+            Divided::Column => "by the split column".into(),
+            Divided::Hash => format!("seeded hash of the row number (seed {seed}), 50/25/25"),
         }
     }
 
@@ -124,7 +201,7 @@ impl Log {
         self.log.schema().propensities.sentence().into_iter().collect()
     }
 
-    fn of(log: counterpoint::Log, name: String, by_column: bool, engine: &Engine) -> Result<Self> {
+    fn of(log: counterpoint::Log, name: String, roles: &Roles, engine: &Engine) -> Result<Self> {
         let mut notes = Vec::new();
         let dropped = log.dropped();
         if dropped.rows > 0 {
@@ -135,7 +212,8 @@ impl Log {
             None => notes.extend(check_propensities(&log.on(engine))?.warning().map(|w| format!("warning: {w}"))),
         }
         let given = log.rows() + dropped.rows;
-        Ok(Log { log: Arc::new(log), name, given, by_column, notes })
+        let divided = if roles.split.is_some() { Divided::Column } else { Divided::Hash };
+        Ok(Log { log: Arc::new(log), name, given, divided, notes })
     }
 }
 
@@ -149,12 +227,14 @@ fn from_files(
     let beside = given.first().and_then(|l| LogConfig::beside(l)).map(LogConfig::load).transpose()?;
     let config = said.or(beside.unwrap_or_default());
     let name = given.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
+    let time = config.time.clone();
     let (roles, options) = plan(config, manner, policy, || columns(given)).map_err(|e| e.at(name.clone()))?;
     let log = match roles.propensity {
         PropensityRole::Column(_) => read_log(given, &roles, &options)?,
         PropensityRole::Fit => propensity::fit(engine, read_bare_log(given, &roles, &options)?)?,
     };
-    Log::of(log, name, roles.split.is_some(), engine)
+    let parts = time.map(|time| counterpoint_cli::parts_of_files(given, &time)).transpose()?;
+    Log::of(log, name, &roles, engine)?.divided_by(parts)
 }
 
 fn from_table(
@@ -171,11 +251,11 @@ fn from_table(
         let (bare, _) = table.read(py, |batches| BareLog::from_batches(batches, &roles, &options))?;
         return work::run(py, None, |watch| {
             let engine = watch.engine(manner.threads)?;
-            Log::of(propensity::fit(&engine, bare)?, name, roles.split.is_some(), &engine)
+            Log::of(propensity::fit(&engine, bare)?, name, &roles, &engine)
         });
     }
     let (log, _) = table.read(py, |batches| counterpoint::Log::from_batches(batches, &roles, &options))?;
-    work::run(py, None, |watch| Log::of(log, name, roles.split.is_some(), &watch.engine(manner.threads)?))
+    work::run(py, None, |watch| Log::of(log, name, &roles, &watch.engine(manner.threads)?))
 }
 
 /// Which column is which, and how they are read. What is not said and cannot be known is an error that lists the columns.

@@ -19,6 +19,8 @@ pub(crate) enum Brought<'py> {
     /// Its log density at every logged action.
     #[pyo3(transparent)]
     LogDensities(PyReadonlyArray1<'py, f64>),
+    /// The same, and its densities in the middle of every step between these edges: of a policy that is a function.
+    Function(PyReadonlyArray1<'py, f64>, Vec<f64>, PyReadonlyArray2<'py, f64>),
     /// Its action in every row, the std around it and the family.
     Actions(PyReadonlyArray2<'py, f64>, Vec<f64>, String),
     /// It stands in columns of the log, with a std and a family where these are actions.
@@ -31,6 +33,12 @@ pub(crate) fn target(brought: &Brought, log: &Log) -> Answer<Arc<dyn TargetPolic
     let policy: Arc<dyn TargetPolicy> = match brought {
         Brought::Ours(policy) => policy.saved.clone(),
         Brought::LogDensities(values) => Arc::new(InRows::densities(values, log.given)?),
+        Brought::Function(values, edges, steps) => {
+            let rows = InRows::densities(values, log.given)?;
+            same_rows(steps.as_array().nrows(), log.given)?;
+            let steps = steps.as_array().iter().copied().collect();
+            Arc::new(InRows { steps: Some((edges.clone(), steps)), ..rows })
+        }
         Brought::Actions(actions, std, name) => {
             let view = actions.as_array();
             same_rows(view.nrows(), log.given)?;
@@ -67,17 +75,35 @@ fn same_rows(given: usize, rows: usize) -> Result<()> {
     }
 }
 
-/// Log densities at the logged actions, by row number.
-struct InRows(Vec<f64>);
+/// Log densities at the logged actions, by row number; and perhaps densities in the middle of steps along the action.
+struct InRows {
+    logged: Vec<f64>,
+    /// Edges of the steps, and row by row the density in each.
+    steps: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+/// Densities of steps must add up to 1 within this much: else the steps are too few, or do not reach far enough.
+const MISSED: f64 = 0.02;
 
 impl InRows {
     fn densities(values: &PyReadonlyArray1<f64>, rows: usize) -> Result<Self> {
-        let values: Vec<f64> = values.as_array().iter().copied().collect();
-        same_rows(values.len(), rows)?;
-        match values.iter().position(|v| v.is_nan() || *v == f64::INFINITY) {
-            Some(i) => Err(Error::data(format!("a log density of {} is none", values[i])).at(format!("row {}", i + 1))),
-            None => Ok(InRows(values)),
+        let logged: Vec<f64> = values.as_array().iter().copied().collect();
+        same_rows(logged.len(), rows)?;
+        match logged.iter().position(|v| v.is_nan() || *v == f64::INFINITY) {
+            Some(i) => Err(Error::data(format!("a log density of {} is none", logged[i])).at(format!("row {}", i + 1))),
+            None => Ok(InRows { logged, steps: None }),
         }
+    }
+
+    /// The law of a row by its steps; nothing where these do not hold it.
+    fn law_of(&self, id: u64) -> Option<Law> {
+        let (edges, densities) = self.steps.as_ref()?;
+        let k = edges.len() - 1;
+        let row = &densities[id as usize * k..(id as usize + 1) * k];
+        let masses: Vec<f64> = row.iter().zip(edges.windows(2)).map(|(p, e)| p * (e[1] - e[0])).collect();
+        let total: f64 = masses.iter().sum();
+        let masses = masses.into_iter().map(|m| m / total).collect();
+        ((total - 1.0).abs() < MISSED).then(|| Law::Steps { edges: edges.clone(), masses })
     }
 }
 
@@ -96,7 +122,15 @@ impl TargetPolicy for InRows {
 
     fn log_densities(&self, block: &Block, out: &mut Vec<f64>) {
         out.clear();
-        out.extend(block.ids.iter().map(|&id| self.0[id as usize]));
+        out.extend(block.ids.iter().map(|&id| self.logged[id as usize]));
+    }
+
+    fn masses_within(&self, block: &Block, low: &[f64], high: &[f64]) -> Option<Vec<f64>> {
+        block.ids.iter().map(|&id| self.law_of(id).map(|law| law.mass_within(low, high))).collect()
+    }
+
+    fn laws(&self, block: &Block) -> Option<Vec<Law>> {
+        block.ids.iter().map(|&id| self.law_of(id)).collect()
     }
 }
 

@@ -46,9 +46,11 @@ impl Watch {
         Python::attach(|py| {
             py.check_signals()?;
             let of = self.of.load(Ordering::Relaxed);
-            match progress.filter(|_| of > 0) {
-                Some(tell) => tell.call1(py, (self.done.load(Ordering::Relaxed), of)).map(|_| ()),
-                None => Ok(()),
+            match (progress, of) {
+                // nobody knows how much there is to do: a bar can still show that something is done
+                (Some(tell), 0) if tell.bind(py).hasattr("tick")? => tell.call_method0(py, "tick").map(|_| ()),
+                (Some(tell), 1..) => tell.call1(py, (self.done.load(Ordering::Relaxed), of)).map(|_| ()),
+                _ => Ok(()),
             }
         })
     }

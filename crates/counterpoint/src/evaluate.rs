@@ -2,7 +2,7 @@
 
 use crate::data::{Outcome, Summaries, Weighting};
 use crate::error::{Error, Result};
-use crate::estimate::{Estimator, Form, LossModel, Normalise, SampledSums, Sums, Weight};
+use crate::estimate::{Estimator, Form, LossModel, Normalise, Predictions, SampledSums, Sums, Weight};
 use crate::folds::{self, Entering, Powers, Precision, Question, Risk, RiskSpec, TargetSums, Threads};
 use crate::policy::{Policy, TargetPolicy};
 use crate::source::Source;
@@ -118,6 +118,8 @@ pub struct Aids<'a> {
     pub model: Option<&'a LossModel>,
     /// The logging policy as a function, for SWITCH and CAB.
     pub logging: Option<&'a Policy>,
+    /// A loss model that was fitted elsewhere, by its predictions; it is asked instead of `model`. Rows must be in this process.
+    pub predictions: Option<&'a Predictions>,
 }
 
 /// An estimator with all that it may need.
@@ -154,6 +156,31 @@ impl<'a> Evaluator<'a> {
         self
     }
 
+    /// A loss model that was fitted elsewhere, by its predictions in the rows of the log; it is asked instead of ours.
+    ///
+    /// ```
+    /// use counterpoint::data::Outcome;
+    /// use counterpoint::estimate::Predictions;
+    /// use counterpoint::evaluate::Evaluator;
+    /// use counterpoint::policy::Family;
+    /// use counterpoint::{Estimator, Log, Policy};
+    /// let log = Log::builder().action("a", vec![0.5, 1.0, 2.0]).cost("y", vec![1.0, 2.0, 4.0]).propensity("p", vec![0.3; 3]).build()?;
+    /// // a model that knows the truth: the cost is 2 a, so a policy around 1 costs 2, whatever the weights are
+    /// let knots = vec![-9.0, 11.0];
+    /// let truth = Predictions::new(Outcome::Cost, knots, [-18.0, 22.0].repeat(3))?;
+    /// let policy = Policy::constant(Family::Normal, &[], &["a"], &[1.0], &[0.5])?;
+    /// for estimator in [Estimator::DM, Estimator::DR] {
+    ///     let e = Evaluator::new(estimator).predictions(Some(&truth)).evaluate(&log, &policy)?;
+    ///     assert!((e.estimate - 2.0).abs() < 1e-9);
+    /// }
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    #[must_use]
+    pub fn predictions(mut self, predictions: Option<&'a Predictions>) -> Self {
+        self.aids.predictions = predictions;
+        self
+    }
+
     /// Estimates the value of a policy from these rows.
     pub fn evaluate(&self, log: &dyn Source, policy: &dyn TargetPolicy) -> Result<Estimate> {
         let estimator = self.estimator;
@@ -168,14 +195,20 @@ impl<'a> Evaluator<'a> {
         if log.schema().weighting == Weighting::Sampling {
             return self.of_sampled_rows(log, policy, question, shift);
         }
-        let (sums, draws) = match policy.parametric() {
+        let of = Entering { shift, ..Entering::default() };
+        let (sums, draws) = match policy.parametric().filter(|_| self.brought().is_none()) {
             Some(policy) => (parametric_sums(log, policy, question, shift)?, 0),
-            None => target_sums(log, policy, question, Entering { shift, ..Entering::default() })?,
+            None => target_sums(log, policy, question, (of, self.brought()))?,
         };
         let weights = (sums.effective(), sums.mean_weight(), sums.n);
         let logged = (costs.mean(), costs.std() / sums.n.sqrt());
         let cost = (sums.risk(estimator.normalise) + shift, sums.std_error(estimator.normalise));
         Ok(Estimate { draws, ..Estimate::from_cost(log.schema().direction, cost, weights, logged) })
+    }
+
+    /// The predictions, where the estimator asks for a model.
+    fn brought(&self) -> Option<&'a Predictions> {
+        self.aids.predictions.filter(|_| self.estimator.needs_model())
     }
 
     /// The same for rows with sampling weights: a second pass adds up what their squares make of the sums.
@@ -187,7 +220,7 @@ impl<'a> Evaluator<'a> {
         shift: f64,
     ) -> Result<Estimate> {
         let normalise = self.estimator.normalise;
-        let ask = |powers| target_sums(log, policy, question.clone(), Entering { shift, powers });
+        let ask = |powers| target_sums(log, policy, question.clone(), (Entering { shift, powers }, self.brought()));
         let ((sums, draws), (squares, _)) = (ask(Powers::Weights)?, ask(Powers::Squares)?);
         let sampled = SampledSums { sums, squares };
         let rows = log.get(Summaries)?;
@@ -211,13 +244,21 @@ fn parametric_sums(log: &dyn Source, policy: &Policy, question: Question, shift:
 }
 
 /// The sums of any other policy: on the spot where the rows are here, as a question where the policy has a file.
-fn target_sums(log: &dyn Source, policy: &dyn TargetPolicy, question: Question, of: Entering) -> Result<(Sums, usize)> {
+fn target_sums(
+    log: &dyn Source,
+    policy: &dyn TargetPolicy,
+    question: Question,
+    (of, predictions): (Entering, Option<&Predictions>),
+) -> Result<(Sums, usize)> {
     let (d, q) = (log.schema().contexts.len(), log.schema().actions.len());
     policy.check_against(log.schema())?;
-    question.check_for(d, q)?;
+    match predictions {
+        Some(p) => check_predictions(p, &question, log)?,
+        None => question.check_for(d, q)?,
+    }
     let normalise = question.estimator.normalise;
     let answer = match (log.log(), policy.saved()) {
-        (Some(rows), _) => folds::target_sums(log.engine(), rows, policy, &question, of),
+        (Some(rows), _) => folds::target_sums(log.engine(), rows, policy, &question, (of, predictions)),
         (None, Some(policy)) => log.get(TargetSums { policy, question, of })?,
         (None, None) => {
             return Err(Error::policy("it has no file, so it cannot be asked where the rows are")
@@ -230,5 +271,23 @@ fn target_sums(log: &dyn Source, policy: &dyn TargetPolicy, question: Question, 
         false => Err(Error::numeric("estimate", "not finite").hint(
             "every weight is zero or one overflows: the policy has no overlap with the log, or propensities are wrong",
         )),
+    }
+}
+
+/// Refuses predictions that are not those of the rows of this log.
+fn check_predictions(p: &Predictions, question: &Question, log: &dyn Source) -> Result<()> {
+    let schema = log.schema();
+    if schema.actions.len() != 1 {
+        return Err(Error::data("predictions at a list of actions are for one action column"));
+    }
+    question.check_but_model(schema.contexts.len(), 1)?;
+    let Some(rows) = log.log() else {
+        return Err(Error::data("predictions are of rows of this process, and these rows are elsewhere"));
+    };
+    let last = rows.blocks().iter().flat_map(|b| b.ids.iter()).max().copied();
+    match last.is_some_and(|id| id as usize >= p.rows()) {
+        true => Err(Error::data(format!("there are predictions for {} rows, the log has more", p.rows()))
+            .hint("one row of predictions for every row of the log as it was given")),
+        false => Ok(()),
     }
 }

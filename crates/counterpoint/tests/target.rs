@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use counterpoint::certify::{Terms, Verdict, certify};
-use counterpoint::data::SplitRule;
-use counterpoint::estimate::LossModel;
+use counterpoint::data::{Outcome, SplitRule};
+use counterpoint::estimate::{LossModel, Predictions};
 use counterpoint::evaluate::{Aids, Estimate, Evaluator, every_estimator};
 use counterpoint::features::{ContextMap, Scaler};
 use counterpoint::folds::DRAWS;
@@ -123,6 +123,49 @@ fn sums_over_buckets_are_exact() {
     near(exact.estimate, drawn.estimate, 5.0 / ((N * DRAWS) as f64).sqrt(), "drawn");
 }
 
+/// Straight lines between knots .02 apart miss a curve whose second derivative is at most 10 by 10 (.02)^2 / 8 = 5e-4.
+#[test]
+fn our_own_loss_model_handed_over_as_predictions_gives_our_own_estimates() {
+    let knots: Vec<f64> = (0..301).map(|k| -1.0 + 0.02 * f64::from(k)).collect();
+    let normal = Policy::constant(Family::Normal, &["x"], &["a"], &[1.5], &[0.3]).unwrap();
+    let (buckets, logging) = (softmax(), logging());
+    let drawn = Bare { policy: &normal, knows_its_law: None };
+    let [x, a, _] = columns();
+    for (kind, policy) in [("normal", &normal as &dyn TargetPolicy), ("buckets", &buckets), ("drawn", &drawn)] {
+        let model = model(policy);
+        let curve = |x: &f64| {
+            let c = model.coefficients_at(&[*x]);
+            let at = |k: &f64| model.actions.function(&c, &[*k], &mut [0.0]) + model.intercept;
+            knots.iter().map(at).collect::<Vec<_>>()
+        };
+        let values: Vec<f64> = x.iter().flat_map(curve).collect();
+        let between = Predictions::new(Outcome::Cost, knots.clone(), values).unwrap();
+        let exact = (0..N).map(|i| model.predict(&[x[i]], &[a[i]])).collect();
+        let logged = between.clone().with_logged(Outcome::Cost, exact).unwrap();
+        // with the exact value at the logged action once, with the line between knots for the others
+        for predictions in if kind == "normal" { vec![&between, &logged] } else { vec![&logged] } {
+            for (name, estimator) in every_estimator(2.0) {
+                let ours = Aids { model: Some(&model), logging: Some(&logging), predictions: None };
+                let theirs = Aids { model: None, logging: Some(&logging), predictions: Some(predictions) };
+                let ask = |aids| Evaluator::new(estimator).aids(aids).evaluate(&log(), policy).unwrap();
+                let (ours, theirs) = (ask(ours), ask(theirs));
+                near(ours.estimate, theirs.estimate, 5e-4, &format!("{kind} {name}"));
+                near(ours.std_error, theirs.std_error, 5e-4, &format!("{kind} {name}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn predictions_of_other_rows_are_refused() {
+    let policy = Policy::constant(Family::Normal, &["x"], &["a"], &[1.5], &[0.3]).unwrap();
+    let few = Predictions::new(Outcome::Cost, vec![0.0, 3.0], vec![1.0; 2 * (N - 1)]).unwrap();
+    let refused = Evaluator::new(Estimator::DR).predictions(Some(&few)).evaluate(&log(), &policy).unwrap_err();
+    assert!(refused.to_string().contains("3999 rows"), "{refused}");
+    // estimators without a model do not look at them
+    assert!(Evaluator::new(Estimator::SNIPS).predictions(Some(&few)).evaluate(&log(), &policy).is_ok());
+}
+
 #[test]
 fn a_column_of_densities_is_the_policy_that_wrote_it() {
     let [x, a, y] = columns();
@@ -137,7 +180,7 @@ fn a_column_of_densities_is_the_policy_that_wrote_it() {
         near(own.std_error, column.std_error, 1e-9, name);
     }
     let model = model(&policy);
-    let aids = Aids { model: Some(&model), logging: None };
+    let aids = Aids { model: Some(&model), ..Aids::default() };
     let refused = Evaluator::new(Estimator::DR).aids(aids).evaluate(&with, &TargetDensity).unwrap_err().to_string();
     assert!(refused.contains("cannot be drawn from") && refused.contains("snips"), "{refused}");
     // and a column of actions with a std is the policy with that mean

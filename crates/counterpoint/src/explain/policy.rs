@@ -158,7 +158,7 @@ pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
     let histogram = |part| weight_histogram(e.engine, part, e.policy).map(|h| shown(h, e.detail));
     let model_recipe = Recipe::clp().with_model_ridge(e.recipe.map_or(1e-3, |r| r.model.ridge));
     let model = fit_model(&parts.train.on(e.engine), e.policy, &model_recipe).ok();
-    let aids = Aids { model: model.as_ref(), logging: None };
+    let aids = Aids { model: model.as_ref(), ..Aids::default() };
     let cap = e.recipe.and_then(|r| r.estimator.cap()).unwrap_or(15.0);
     Ok(PolicyReport {
         title: format!("Is there a better policy in {}?", e.name),

@@ -84,11 +84,16 @@ impl Question {
 
     /// The same of any policy with so many contexts and actions.
     pub(crate) fn check_for(&self, d: usize, q: usize) -> Result<()> {
-        self.estimator.weight.check("estimator.weight")?;
         if self.estimator.needs_model() && self.model.is_none() {
             return Err(Error::recipe("estimator.form", "this estimator needs a loss model")
                 .hint("fit one with fit_loss_model"));
         }
+        self.check_but_model(d, q)
+    }
+
+    /// The same where a loss model comes from elsewhere.
+    pub(crate) fn check_but_model(&self, d: usize, q: usize) -> Result<()> {
+        self.estimator.weight.check("estimator.weight")?;
         if self.estimator.form == Form::Blend {
             if self.logging.is_none() {
                 return Err(Error::recipe("estimator.form", "SWITCH and CAB need the logging density as a function")

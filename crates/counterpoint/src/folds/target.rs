@@ -5,14 +5,14 @@
 //! steps such as buckets), else the mean over [`DRAWS`] seeded actions per row. Parametric policies do not come here: their
 //! evaluation is the kernel that learning uses.
 
-use super::expect::{self, expected, left_out};
+use super::expect::{self, along, expected, left_out};
 use super::rows::Question;
 use super::score::Powers;
 use crate::data::{Block, Log};
 use crate::engine::{Engine, Fold};
 use crate::error::{Error, Result};
-use crate::estimate::{Form, LossModel, ModelTerm, Normalise, PerTerm, Sums, Term, Weight};
-use crate::policy::{Law, SavedPolicy, TargetPolicy};
+use crate::estimate::{Form, LossModel, ModelTerm, Normalise, PerTerm, Predictions, Sums, Term, Weight};
+use crate::policy::{Law, Policy, SavedPolicy, TargetPolicy};
 use crate::rng::{Purpose, stream};
 use serde::{Deserialize, Serialize};
 
@@ -28,9 +28,9 @@ pub(crate) fn target_sums(
     log: &Log,
     policy: &dyn TargetPolicy,
     question: &Question,
-    of: Entering,
+    (of, predictions): (Entering, Option<&Predictions>),
 ) -> TargetAnswer {
-    engine.ask(&TargetFold { policy, question, of }, log.blocks())
+    engine.ask(&TargetFold { policy, question, of, predictions }, log.blocks())
 }
 
 /// The question: the sums of an estimator under a policy that has a file.
@@ -89,7 +89,7 @@ impl Fold<Block> for TargetSums {
     }
 
     fn add(&self, block: &Block, into: &mut TargetAnswer) {
-        TargetFold { policy: &self.policy, question: &self.question, of: self.of }.add(block, into);
+        TargetFold { policy: &self.policy, question: &self.question, of: self.of, predictions: None }.add(block, into);
     }
 
     fn merge(&self, other: &TargetAnswer, into: &mut TargetAnswer) {
@@ -109,12 +109,31 @@ struct TargetFold<'a> {
     policy: &'a dyn TargetPolicy,
     question: &'a Question,
     of: Entering,
+    /// A loss model that was fitted elsewhere; it is asked instead of the question's.
+    predictions: Option<&'a Predictions>,
+}
+
+/// The loss model that is asked.
+#[derive(Clone, Copy)]
+enum Model<'a> {
+    Ours(&'a LossModel),
+    Brought(&'a Predictions),
 }
 
 impl TargetFold<'_> {
     /// The loss model, where the estimator asks for it.
-    fn model(&self) -> Option<&LossModel> {
-        self.question.model.as_ref().filter(|_| self.question.estimator.needs_model())
+    fn model(&self) -> Option<Model<'_>> {
+        let ours = || self.question.model.as_ref().map(Model::Ours);
+        let any = self.predictions.map(Model::Brought).or_else(ours);
+        any.filter(|_| self.question.estimator.needs_model())
+    }
+
+    /// What the model says of the logged action, and what it expects of the policy in that row.
+    fn asked(&self, model: Model, law: Option<&Law>, (x, a, id): (&[f64], &[f64], u64)) -> (f64, f64) {
+        match model {
+            Model::Ours(model) => (model.predict(x, a), self.expected(model, law, x, id)),
+            Model::Brought(p) => (p.logged(id, a[0]), self.expected_of(p, law, x, id)),
+        }
     }
 
     /// Actions to draw per row: none without a model, or where the expectation is exact.
@@ -153,20 +172,48 @@ impl TargetFold<'_> {
                 (0..c.len()).map(|l| c[l] * kernel(l).unwrap_or(f64::NAN)).sum::<f64>() + shift
             }
             (_, logging) => {
-                let left = |a: &[f64]| match logging {
-                    None => 1.0,
-                    Some(p0) => kept(weight, self.policy.log_density(x, a) - TargetPolicy::log_density(p0, x, a)),
-                };
-                let (draw, mut slope) = (self.policy.sampler(x), vec![0.0; model.actions.width]);
-                let mut rng = stream(0, Purpose::Model, id);
-                let mut total = 0.0;
-                for _ in 0..DRAWS {
-                    let a = draw(&mut rng);
-                    total += left(&a) * (model.actions.function(&c, &a, &mut slope) + shift);
-                }
-                total / DRAWS as f64
+                let mut slope = vec![0.0; model.actions.width];
+                self.drawn(x, id, logging, &mut |a| model.actions.function(&c, a, &mut slope) + shift)
             }
         }
+    }
+
+    /// The same of a model that was fitted elsewhere.
+    fn expected_of(&self, p: &Predictions, law: Option<&Law>, x: &[f64], id: u64) -> f64 {
+        let (curve, shift) = (p.curve(id), self.of.shift);
+        let logging = self.question.logging.as_ref().filter(|_| self.question.estimator.form == Form::Blend);
+        match (law, logging) {
+            (Some(Law::Family { family, mean, std }), _) => {
+                let theirs = logging.map(|l| (l.family, l.mean(x), l.std()));
+                let theirs = theirs.as_ref().map(|(family, mean, std)| expect::Law { family: *family, mean, std });
+                let law = expect::Law { family: *family, mean, std };
+                along(&self.question.estimator.weight, &|a| p.along(curve, a) - shift, law, theirs)
+            }
+            (Some(Law::Steps { edges, masses }), None) => {
+                let steps = edges.windows(2).zip(masses);
+                steps.map(|(e, mass)| mass * (p.mean_between(curve, e[0], e[1]) - shift)).sum()
+            }
+            _ => self.drawn(x, id, logging, &mut |a| p.along(curve, a[0]) - shift),
+        }
+    }
+
+    /// The mean of f over seeded draws, of each the share that transformed weights leave to the model.
+    fn drawn(&self, x: &[f64], id: u64, logging: Option<&Policy>, f: &mut dyn FnMut(&[f64]) -> f64) -> f64 {
+        let left = |a: &[f64]| match logging {
+            None => 1.0,
+            Some(p0) => {
+                let log_w = self.policy.log_density(x, a) - TargetPolicy::log_density(p0, x, a);
+                kept(&self.question.estimator.weight, log_w)
+            }
+        };
+        let draw = self.policy.sampler(x);
+        let mut rng = stream(0, Purpose::Model, id);
+        let mut total = 0.0;
+        for _ in 0..DRAWS {
+            let a = draw(&mut rng);
+            total += left(&a) * f(&a);
+        }
+        total / DRAWS as f64
     }
 }
 
@@ -207,12 +254,13 @@ impl Fold<Block> for TargetFold<'_> {
             if let Some(model) = self.model().filter(|_| laws.is_some() || self.policy.can_sample()) {
                 b.context(i, &mut x);
                 b.action(i, &mut a);
+                let (eta, expected) = self.asked(model, laws.as_ref().map(|l| &l[i]), (&x, &a, b.ids[i]));
                 t = match estimator.form {
-                    Form::Residual => v * (b.y[i] - model.predict(&x, &a)),
+                    Form::Residual => v * (b.y[i] - eta),
                     Form::Model => 0.0,
                     Form::Plain | Form::Blend => t,
                 };
-                g = self.expected(model, laws.as_ref().map(|l| &l[i]), &x, b.ids[i]);
+                g = expected;
             }
             if !by_weights {
                 (t, g) = (t + g, 0.0); // the model part is simply part of the term
