@@ -39,7 +39,7 @@ impl Predictions {
                 "the actions at which a model is asked must be two or more, each larger than the last",
             ));
         }
-        if values.len() % knots.len() != 0 {
+        if !values.len().is_multiple_of(knots.len()) {
             return Err(Error::data(format!(
                 "{} predictions are none for each of {} actions",
                 values.len(),
