@@ -50,13 +50,8 @@ def certificate(data: dict[str, Any], records: Sequence[dict[str, Any]]) -> str:
     return (
         f"<div style='border-left:4px solid {COLOURS[verdict]};padding-left:1em'>"
         f"<p style='color:{COLOURS[verdict]};font-weight:bold'>Certificate: {escape(WORDS[verdict])}</p>"
-        f"<ul>{reasons}</ul>{table(records)}{_segments(data)}</div>"
+        f"<ul>{reasons}</ul>{table(records)}</div>"
     )
-
-
-def _segments(data: dict[str, Any]) -> str:
-    rows = [{"segment": s["name"], "rows": s["rows"], **(s["difference"] or {})} for s in data.get("segments", []) if s["difference"]]
-    return table([{k: r[k] for k in ("segment", "rows", "estimate", "lower", "upper")} for r in rows]) if rows else ""
 
 
 def description(words: str, records: Sequence[dict[str, Any]]) -> str:

@@ -74,15 +74,31 @@ class Certificate(Result):
         self._native = native
         self._text = native.json if native is not None else (text or "{}")
         self._words = native.words if native is not None else words
+        self._segments: dict[str, Any] = {}
         file = json.loads(self._text)
         # with guardrails the file holds the certificate of the outcome, and the verdict on all of them
-        self._data = {**file.pop("primary"), **file} if "primary" in file else {**file, "guardrails": []}
+        self._data = {**file.pop("primary"), **file} if "primary" in file else file
 
     def _with(self, segments: Segments) -> Certificate:
         """The same, with the gain by a context."""
-        self._data["segments"] = segments.to_dict()["segments"]
+        self._segments = segments.to_dict()
         self._words += f"\n\n{segments!r}"
         return self
+
+    @property
+    def guardrails(self) -> list[dict[str, Any]]:
+        """What was found of every guardrail that was asked for."""
+        return list(self._data.get("guardrails", []))
+
+    @property
+    def segments(self) -> list[dict[str, Any]]:
+        """The gain in every segment, where `certify` was asked for it; see also `by`."""
+        return list(self._segments.get("segments", []))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as the command line says it with --json."""
+        said: dict[str, Any] = json.loads(self._text)
+        return {**said, "segments": self._segments} if self._segments else said
 
     def by(self, column: str) -> Segments:
         """The gain by a context: its categories, or four cuts of a number. Intervals hold for all of them together."""
@@ -123,7 +139,7 @@ class Certificate(Result):
         """Log, policy and difference, each with its interval; and the difference of every guardrail."""
         d = self._data
         own = [_ends("log", d["logged"]), _ends("policy", d["value"]), _ends("difference", d["difference"])]
-        return own + [_ends(g["guardrail"]["column"], g["difference"]) for g in d["guardrails"]]
+        return own + [_ends(g["guardrail"]["column"], g["difference"]) for g in self.guardrails]
 
     def plot(self, ax: Any = None) -> Any:
         """The intervals of log, policy and difference (matplotlib)."""
@@ -136,7 +152,7 @@ class Certificate(Result):
         return self._words
 
     def _repr_html_(self) -> str:
-        return page.certificate(self._data, self.records())
+        return page.certificate(self._data, self.records()) + (page.table(_gains(self.segments)) if self.segments else "")
 
 
 def _without_rows() -> Error:
@@ -144,6 +160,18 @@ def _without_rows() -> Error:
         "a certificate that was pickled has left its rows behind, and this needs them",
         remedy="ask where the certificate was made",
     )
+
+
+def _gains(segments: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row a segment."""
+    ends = ("estimate", "lower", "upper")
+
+    def row(s: dict[str, Any]) -> dict[str, Any]:
+        finding = s["finding"] if isinstance(s["finding"], str) else next(iter(s["finding"].values()))
+        gain = s["difference"] or dict.fromkeys(ends)
+        return {"segment": s["name"], "rows": s["rows"], "finding": finding, **{k: gain[k] for k in ends}}
+
+    return [row(s) for s in segments]
 
 
 class Segments(Result):
@@ -155,13 +183,7 @@ class Segments(Result):
 
     def records(self) -> list[dict[str, Any]]:
         """One row a segment: its rows, what was found, the gain with its interval."""
-
-        def row(s: dict[str, Any]) -> dict[str, Any]:
-            finding = s["finding"] if isinstance(s["finding"], str) else next(iter(s["finding"].values()))
-            gain = s["difference"] or dict.fromkeys(("estimate", "lower", "upper"))
-            return {"segment": s["name"], "rows": s["rows"], "finding": finding, **{k: gain[k] for k in ("estimate", "lower", "upper")}}
-
-        return [row(s) for s in self._data["segments"]]
+        return _gains(self._data["segments"])
 
     def plot(self, ax: Any = None) -> Any:
         """The interval of every segment's gain (matplotlib)."""

@@ -46,6 +46,7 @@ def test_guardrails_and_segments_are_those_of_the_command_line(shop, command, tm
     told = json.loads(done.stdout)
     assert mine.segments == told["segments"]["segments"]
     assert mine.verdict == told["verdict"]
+    assert {**mine.to_dict(), "schema_version": told["schema_version"]} == told
     assert [g["holds"] for g in mine.guardrails] == [g["holds"] for g in told["guardrails"]]
     assert {r["name"] for r in mine.records()} >= {"refunds", "visits", "difference"}
     assert "guardrail refunds" in repr(mine)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import counterpoint as cp
+
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs/tutorials").glob("*.md")), ROOT / "docs/how-to.md"]
 
@@ -28,3 +30,9 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
 
 def test_every_user_has_a_tutorial():
     assert [p.stem for p in PAGES] == ["advertiser", "clinic", "pricing", "researcher", "how-to"]
+
+
+def test_every_public_name_is_in_the_reference():
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    missing = [name for name in cp.__all__ if not name.startswith("_") and f"::: counterpoint.{name}\n" not in page + "\n"]
+    assert not missing
