@@ -4,7 +4,8 @@ use crate::Done;
 use crate::say;
 use crate::target::{Asked, TargetArgs};
 use clap::{Args, ValueEnum};
-use counterpoint::certify::{Interval, Spread, mean_action_value, spread};
+use counterpoint::certify::{Interval, Spread, mean_action, mean_action_value, spread};
+use counterpoint::data::Parts;
 use counterpoint::estimate::LossModel;
 use counterpoint::evaluate::Aids;
 use counterpoint::explain::{EstimatorRow, EstimatorTable, estimator_table};
@@ -22,6 +23,19 @@ enum Rows {
     Train,
     Valid,
     Test,
+}
+
+impl Rows {
+    /// These rows of a log and its parts, if it could be divided.
+    fn of<'a>(self, whole: &'a Log, parts: &'a Result<Parts>) -> Option<&'a Log> {
+        match (self, parts) {
+            (Rows::All, _) => Some(whole),
+            (Rows::Train, Ok(parts)) => Some(&parts.train),
+            (Rows::Valid, Ok(parts)) => Some(&parts.valid),
+            (Rows::Test, Ok(parts)) => Some(&parts.test),
+            (_, Err(_)) => None,
+        }
+    }
 }
 
 /// Estimate what a given policy would have cost or earned, by every estimator.
@@ -66,12 +80,9 @@ impl Evaluate {
         let Asked { policy, name, log: whole, .. } = self.target.read(&engine)?;
         let policy = policy.as_ref();
         let parts = whole.split(self.target.log().rule(self.seed));
-        let log: &Log = match (self.rows, &parts) {
-            (Rows::All, _) => &whole,
-            (Rows::Train, Ok(parts)) => &parts.train,
-            (Rows::Valid, Ok(parts)) => &parts.valid,
-            (Rows::Test, Ok(parts)) => &parts.test,
-            (_, Err(_)) => return parts.map(|_| Done::Yes),
+        let log = match self.rows.of(&whole, &parts) {
+            Some(log) => log,
+            None => return parts.map(|_| Done::Yes),
         };
         let recipe = Recipe::clp().with_model_ridge(self.model_ridge);
         // a log too short to divide can still be weighed
@@ -93,8 +104,16 @@ impl Evaluate {
             Err(e) => notes.push(format!("no distribution of the outcome: {e}")),
         }
         notes.extend(model.as_ref().err().map(|e| format!("no loss model: {e}")));
-        if let Some(mean) = model.as_ref().ok().and_then(|model| mean_action(log, policy, model).transpose()) {
-            all.insert("mean_action".into(), mean?);
+        match mean_action(policy, &log.on(&engine), 0.95) {
+            Ok(mean) => {
+                say::line("");
+                say::wrapped(&format!("always playing the mean action, which is another policy: {mean}"));
+                all.insert("mean_action".into(), serde_json::to_value(&mean).unwrap_or_default());
+            }
+            Err(e) => notes.push(format!("no value of the mean action: {}", e.what())),
+        }
+        if let Some(mean) = model.as_ref().ok().and_then(|model| by_model(log, policy, model).transpose()) {
+            all.insert("mean_action_by_model".into(), mean?);
         }
         if all.values().any(|e| e.get("draws").is_some()) {
             notes.push(format!(
@@ -191,11 +210,9 @@ fn as_json(table: &EstimatorTable) -> Map<String, Value> {
     all
 }
 
-/// The value of always playing the policy's mean action, which no weight can tell.
-fn mean_action(log: &Log, policy: &dyn TargetPolicy, model: &LossModel) -> Result<Option<Value>> {
+/// The value of always playing the policy's mean action, as far as the loss model is right.
+fn by_model(log: &Log, policy: &dyn TargetPolicy, model: &LossModel) -> Result<Option<Value>> {
     let Some(value) = mean_action_value(log, policy, model)? else { return Ok(None) };
-    say::line(format_args!(
-        "\n  always playing the mean action, by the loss model: {value:.4} (another policy than the one above; no interval)"
-    ));
-    Ok(Some(json!({"estimate": value, "by": "loss model"})))
+    say::line(format_args!("  the same by the loss model: {value:.4} (no interval)"));
+    Ok(Some(json!({"estimate": value})))
 }

@@ -151,6 +151,10 @@ impl TargetPolicy for SavedPolicy {
         self.inner().mean(x)
     }
 
+    fn means(&self, block: &Block) -> Option<Vec<f64>> {
+        self.inner().means(block)
+    }
+
     fn mass_within(&self, x: &[f64], low: &[f64], high: &[f64]) -> Option<f64> {
         self.inner().mass_within(x, low, high)
     }
