@@ -14,6 +14,7 @@
 //! are refused. That nobody else has looked at the test part is the caller's word. For many policies on one
 //! test part use [`certify_many`]; for looking again and again, a [`Monitor`].
 
+mod abstain;
 mod advice;
 mod bound;
 mod certificate;
@@ -38,6 +39,7 @@ mod terms;
 mod watch;
 mod words;
 
+pub use abstain::{Abstained, abstain};
 pub use bound::Bound;
 pub use certificate::{Adjusted, Certificate, Verdict};
 pub use coverage::{Coverage, Region};
