@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use counterpoint::certify::{Interval, Spread, mean_action, mean_action_value, spread};
 use counterpoint::data::Parts;
 use counterpoint::estimate::LossModel;
-use counterpoint::evaluate::Aids;
+use counterpoint::evaluate::{Aids, paper_bounds};
 use counterpoint::explain::{EstimatorRow, EstimatorTable, estimator_table};
 use counterpoint::folds::DRAWS;
 use counterpoint::learn::fit_model;
@@ -65,6 +65,10 @@ pub(crate) struct Evaluate {
     /// Share of the worst outcomes whose mean is shown (conditional value at risk).
     #[arg(long, default_value_t = 0.1, value_name = "SHARE", value_parser = crate::flag::between_0_and_1)]
     tail: f64,
+    /// Compute the paper's bounds (Propositions 4.1, 5.1 and E.1) with their assumptions, for a policy of `--set policy=clp` with a normal law. They are
+    /// vacuous at common sizes.
+    #[arg(long)]
+    bounds: bool,
     /// The logging policy as a policy file; switch and cab need it.
     #[arg(long)]
     logging_policy: Option<PathBuf>,
@@ -114,6 +118,18 @@ impl Evaluate {
         }
         if let Some(mean) = model.as_ref().ok().and_then(|model| by_model(log, policy, model).transpose()) {
             all.insert("mean_action_by_model".into(), mean?);
+        }
+        if self.bounds {
+            let Some(parametric) = policy.parametric() else {
+                return Err(Error::policy(
+                    "the paper's bounds are for a counterfactual loss predictor (kind \"parametric\")",
+                )
+                .hint("learn one with `learn --set policy=clp --set family=normal`"));
+            };
+            let bounds = paper_bounds(&log.on(&engine), parametric, self.cap, 0.95)?;
+            say::heading("The paper's bounds (95%)");
+            bounds.to_string().lines().for_each(say::wrapped);
+            all.insert("bounds".into(), serde_json::to_value(&bounds).unwrap_or_default());
         }
         if all.values().any(|e| e.get("draws").is_some()) {
             notes.push(format!(

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use counterpoint::certify::mean_action;
+use counterpoint::evaluate::paper_bounds;
 use counterpoint::policy::{Family, TargetAction};
-use counterpoint::{Log, Policy};
+use counterpoint::{Estimator, Log, Policy, Recipe, evaluate, learn};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -109,4 +110,26 @@ fn a_mean_action_far_from_every_row_has_no_value() {
     let edge = Policy::constant(Family::Normal, &["x"], &["a"], &[3.4], &[1.0]).unwrap();
     // where a few rows are near, the interval says how little they know, or there is none
     assert!(mean_action(&edge, &log, 0.95).is_err() || !mean_action(&edge, &log, 0.95).unwrap().supported);
+}
+
+/// The paper's bounds of a fitted CLP policy: they hold (the truth is a gain), they are vacuous at this size, and they start from scIPS on costs in [-1, 0].
+#[test]
+fn the_papers_bounds_hold_and_say_nothing_at_common_sizes() {
+    let w = world(2000, 5, 0.5, |a, m| (a - m).powi(2).min(4.0));
+    let log = w.log();
+    let recipe = Recipe::from_toml("policy = \"clp\"\nfamily = \"normal\"\nanchors = 6\nstarts = 1").unwrap();
+    let learned = learn(&log, &recipe).unwrap();
+    let policy = learned.policy.into_parametric().unwrap();
+    let b = paper_bounds(&log, &policy, 15.0, 0.95).unwrap();
+    assert!(b.vacuous && b.generalisation > b.range[1] && b.excess > b.range[1] - b.range[0], "{b}");
+    // the constants of an infinite class are the larger ones, and gamma is in the complexity
+    assert!(b.printed < b.generalisation && b.estimate < b.printed);
+    let gamma = (b.class.anchors * b.class.features) as f64 * b.class.temperature.ln();
+    assert!((b.complexity - b.complexity_printed - gamma).abs() < 1e-6 * b.complexity, "{b}");
+    let raw = evaluate(&log, &policy, &Estimator::soft_clipped(15.0)).unwrap();
+    let mean_weight = raw.mean_weight;
+    // scIPS of y - max is that of y less max times the mean clipped weight
+    assert!((b.estimate - (raw.estimate - b.range[1] * mean_weight + b.range[1])).abs() < 1e-9, "{b}");
+    let other = Policy::constant(Family::Normal, &["x"], &["a"], &[0.4], &[0.7]).unwrap();
+    assert!(paper_bounds(&log, &other, 15.0, 0.95).unwrap_err().to_string().contains("loss predictors"));
 }
