@@ -1,11 +1,12 @@
 //! `counterpoint evaluate`: a given policy, every estimator side by side.
 
 use crate::Done;
+use crate::certify::tell_ratio;
 use crate::say;
 use crate::target::{Asked, TargetArgs};
 use clap::{Args, ValueEnum};
-use counterpoint::certify::{Interval, Spread, mean_action, mean_action_value, spread};
-use counterpoint::data::Parts;
+use counterpoint::certify::{Interval, Spread, Terms, mean_action, mean_action_value, ratio, spread};
+use counterpoint::data::{Outcome, Parts};
 use counterpoint::estimate::LossModel;
 use counterpoint::evaluate::{Aids, paper_bounds};
 use counterpoint::explain::{EstimatorRow, EstimatorTable, estimator_table};
@@ -65,6 +66,9 @@ pub(crate) struct Evaluate {
     /// Share of the worst outcomes whose mean is shown (conditional value at risk).
     #[arg(long, default_value_t = 0.1, value_name = "SHARE", value_parser = crate::flag::between_0_and_1)]
     tail: f64,
+    /// A column to divide the outcome by, such as spend: shows the ratio of their means under policy and log, with intervals.
+    #[arg(long, value_name = "COLUMN")]
+    per: Option<String>,
     /// Compute the paper's bounds (Propositions 4.1, 5.1 and E.1) with their assumptions, for a policy of `--set policy=clp` with a normal law. They are
     /// vacuous at common sizes.
     #[arg(long)]
@@ -118,6 +122,14 @@ impl Evaluate {
         }
         if let Some(mean) = model.as_ref().ok().and_then(|model| by_model(log, policy, model).transpose()) {
             all.insert("mean_action_by_model".into(), mean?);
+        }
+        if let Some(per) = &self.per {
+            let other = self.target.read_other(&engine, &whole, (per, Outcome::Cost))?;
+            let others = other.split(self.target.log().rule(self.seed));
+            let below = self.rows.of(&other, &others).ok_or_else(|| Error::data("the rows cannot be divided"))?;
+            let ratio = ratio(policy, &log.on(&engine), &below.on(&engine), &Terms::default())?;
+            tell_ratio(&ratio, None);
+            all.insert("ratio".into(), serde_json::to_value(&ratio).unwrap_or_default());
         }
         if self.bounds {
             let Some(parametric) = policy.parametric() else {
