@@ -194,3 +194,28 @@ fn abstaining_ratios_and_bounds_from_the_command_line() {
     let (exit, words) = code(&place, &format!("evaluate careful.json log.csv {COLUMNS} --bounds"));
     assert!(exit == 2 && words.contains("counterfactual loss predictor"), "{words}");
 }
+
+#[test]
+fn columns_that_may_be_clusters_are_mentioned() {
+    let place = Place::with_log();
+    let text = place.text("log.csv");
+    let mut rows = text.lines();
+    let head = rows.next().unwrap();
+    let with: Vec<String> = rows.enumerate().map(|(i, r)| format!("{r},{},{i}", i / 10)).collect();
+    place.write("ids.csv", format!("{head},user_id,row_id\n{}\n", with.join("\n")));
+    let (_, words) = code(&place, &format!("describe ids.csv {COLUMNS}"));
+    assert!(
+        words.contains("user_id (90 different values in 900 rows)") && words.contains("--cluster user_id"),
+        "{words}"
+    );
+    assert!(!words.contains("--cluster row_id"), "values that do not repeat hold nothing together: {words}");
+    let (_, words) = code(&place, &format!("describe ids.csv {COLUMNS} --cluster user_id"));
+    assert!(!words.contains("may say which rows"), "{words}");
+    // every row twice
+    let text = place.text("log.csv");
+    let (head, rows) = text.split_once('\n').unwrap();
+    place.write("twice.csv", format!("{head}\n{rows}{rows}"));
+    let (_, words) = code(&place, &format!("describe twice.csv {COLUMNS}"));
+    assert!(words.contains("900 of 1800 rows looked at are copies"), "{words}");
+    assert!(!code(&place, &format!("describe log.csv {COLUMNS}")).1.contains("copies"));
+}
