@@ -6,12 +6,13 @@ use crate::target::{Asked, TargetArgs};
 use crate::{flag, output};
 use clap::{Args, ValueEnum};
 use counterpoint::certify::{
-    Certificate, Finding, Gate, GuardedCertificate, Guardrail, Interval, Method, Segments, Terms, Verdict, certify,
-    guard, segments,
+    Abstained, Certificate, Finding, Gate, GuardedCertificate, Guardrail, Interval, Method, Ratio, Segments, Terms,
+    Verdict, abstain, certify, guard, ratio, segments,
 };
-use counterpoint::data::Parts;
+use counterpoint::data::{Outcome, Parts};
 use counterpoint::explain::{Detail, Evidence, explain_policy};
-use counterpoint::policy::TargetPolicy;
+use counterpoint::policy::{SavedPolicy, TargetPolicy};
+use counterpoint::portfolio::logging_policy;
 use counterpoint::{Engine, Error, Log, Result, Source};
 use counterpoint_report::policy_page;
 use std::path::{Path, PathBuf};
@@ -97,6 +98,17 @@ pub(crate) struct Certify {
     /// A context to show the gain by: its categories, or four cuts of a number. Intervals hold for all of them together.
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
+    /// A column to divide the outcome by, such as spend: shows the ratio of their means under policy and log, with intervals. The verdict stays
+    /// one on the outcome itself.
+    #[arg(long, value_name = "COLUMN")]
+    per: Option<String>,
+    /// Certify another policy instead, and write it to this file: it does what the log did in contexts where the log does not support
+    /// POLICY, and what POLICY does elsewhere.
+    #[arg(long, value_name = "FILE")]
+    abstain: Option<PathBuf>,
+    /// The logging policy as a policy file, for --abstain; without it, it is fitted on the train part (one action column).
+    #[arg(long, value_name = "FILE", requires = "abstain")]
+    logging_policy: Option<PathBuf>,
     /// Seed of the split, the one the policy was learned with, and of the bootstrap.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -116,20 +128,35 @@ pub(crate) struct Certify {
 
 impl Certify {
     pub(crate) fn run(&self) -> Result<Done> {
-        let outputs: Vec<&Path> = self.output.iter().chain(&self.report).map(PathBuf::as_path).collect();
+        let outputs: Vec<&Path> =
+            self.output.iter().chain(&self.report).chain(&self.abstain).map(PathBuf::as_path).collect();
         let args = self.target.log();
         let mut inputs = args.files()?;
         inputs.extend(self.target.file().cloned());
+        inputs.extend(self.logging_policy.clone());
         output::check(&outputs, &inputs)?;
         let engine = Engine::new(self.threads)?;
         let Asked { policy, log: whole, .. } = self.target.read(&engine)?;
         let log = whole.heading();
         let parts = whole.into_parts(args.rule(self.seed))?;
+        let abstained = self.abstained(&engine, policy.as_ref(), &parts)?;
+        let policy: Box<dyn TargetPolicy> = match &abstained {
+            Some(found) => Box::new(SavedPolicy::from(found.policy.clone())),
+            None => policy,
+        };
         let certificate = issue(&engine, policy.as_ref(), &parts, &self.terms.terms(self.seed), &args.name())?;
         tell(&certificate, &log.schema().outcome);
         let by = self.by.as_ref().map(|by| self.segments(&engine, policy.as_ref(), &parts, by)).transpose()?;
+        let per = self.per.as_ref().map(|per| self.ratio(&engine, policy.as_ref(), (&log, &parts), per)).transpose()?;
+        let per = per.map(|ratio| (ratio.finding(&certificate), ratio));
+        if let Some((finding, ratio)) = &per {
+            tell_ratio(ratio, Some(finding));
+        }
         let guarded = self.guard(&engine, policy.as_ref(), &log, certificate.clone())?;
         let mut files = Vec::new();
+        if let (Some(path), Some(policy)) = (&self.abstain, policy.saved()) {
+            files.push((path.clone(), policy.to_json()));
+        }
         let written = guarded.as_ref().map_or_else(|| text(&certificate), pretty);
         files.extend(self.output.iter().map(|path| (path.clone(), written.clone())));
         if let Some(path) = &self.report {
@@ -159,8 +186,34 @@ impl Certify {
         if let (Ok(said), Some(by)) = (&mut said, &by) {
             said["segments"] = serde_json::to_value(by).unwrap_or_default();
         }
+        if let (Ok(said), Some((finding, ratio))) = (&mut said, &per) {
+            said["ratio"] = serde_json::to_value(ratio).unwrap_or_default();
+            said["ratio"]["finding"] = serde_json::to_value(finding).unwrap_or_default();
+        }
+        if let (Ok(said), Some(found)) = (&mut said, &abstained) {
+            said["abstains"] = serde_json::json!({"share": found.share, "contexts": found.contexts});
+        }
         say::json(said.unwrap_or_default());
         Ok(done)
+    }
+
+    /// The policy that abstains, if it is asked for.
+    fn abstained(&self, engine: &Engine, policy: &dyn TargetPolicy, parts: &Parts) -> Result<Option<Abstained>> {
+        if self.abstain.is_none() {
+            return Ok(None);
+        }
+        let Some(new) = policy.saved() else {
+            return Err(Error::policy("a policy that stands in columns of the log is not known in other contexts")
+                .hint("--abstain needs a policy file"));
+        };
+        let logging = match &self.logging_policy {
+            Some(path) => SavedPolicy::load(path)?,
+            None => logging_policy(&parts.train.on(engine), self.seed)?.into(),
+        };
+        let found = abstain(&new, &logging, &parts.valid.on(engine))?;
+        say::heading("The policy that abstains");
+        say::wrapped(&found.to_string());
+        Ok(Some(found))
     }
 
     /// The gain by a context.
@@ -189,6 +242,19 @@ impl Certify {
         Ok(found)
     }
 
+    /// The outcome per unit of another column, on the test part.
+    fn ratio(
+        &self,
+        engine: &Engine,
+        policy: &dyn TargetPolicy,
+        (log, parts): (&Log, &Parts),
+        per: &str,
+    ) -> Result<Ratio> {
+        let below =
+            self.target.read_other(engine, log, (per, Outcome::Cost))?.into_parts(self.target.log().rule(self.seed))?;
+        ratio(policy, &parts.test.on(engine), &below.test.on(engine), &self.terms.terms(self.seed))
+    }
+
     /// The guardrails, each read as the outcome of the same rows.
     fn guard(
         &self,
@@ -203,13 +269,7 @@ impl Certify {
         let rule = self.target.log().rule(self.seed);
         let mut parts = Vec::new();
         for g in &self.guardrail {
-            let Asked { log, .. } = self.target.with_outcome(&g.column, g.direction).read(engine)?;
-            if log.dropped() != primary.dropped() {
-                return Err(Error::data("other rows have an unusable value in this column than in the outcome")
-                    .at(format!("guardrail {:?}", g.column))
-                    .hint("clean the log first, so that all outcomes are those of the same rows"));
-            }
-            parts.push(log.into_parts(rule)?);
+            parts.push(self.target.read_other(engine, primary, (&g.column, g.direction))?.into_parts(rule)?);
         }
         let sources: Vec<_> = parts.iter().map(|p| (p.valid.on(engine), p.test.on(engine))).collect();
         let guards: Vec<(Guardrail, &dyn Source, &dyn Source)> = self
@@ -226,6 +286,19 @@ impl Certify {
 
 fn guardrail(text: &str) -> Result<Guardrail, String> {
     text.parse().map_err(|e: Error| e.to_string().replace('\n', "; "))
+}
+
+/// A ratio of outcomes, with what follows where that is known.
+pub(crate) fn tell_ratio(r: &Ratio, finding: Option<&Finding>) {
+    say::heading(format_args!("{} per {}", r.outcome, r.per));
+    for (name, i) in [("the log", &r.logged), ("the policy", &r.policy), ("difference (paired)", &r.difference)] {
+        say::line(format_args!("  {name:<26} {:>10.4}   [{:.4}, {:.4}]", i.estimate, i.lower, i.upper));
+    }
+    match finding {
+        Some(Finding::Silent(why)) => say::wrapped(&format!("cannot tell: {why}")),
+        Some(finding) => say::line(format_args!("  {finding}; the verdict above is on {} itself", r.outcome)),
+        None => {}
+    }
 }
 
 /// The guardrails and the verdict on all outcomes together.

@@ -1,12 +1,14 @@
 //! `counterpoint evaluate`: a given policy, every estimator side by side.
 
 use crate::Done;
+use crate::certify::tell_ratio;
 use crate::say;
 use crate::target::{Asked, TargetArgs};
 use clap::{Args, ValueEnum};
-use counterpoint::certify::{Interval, Spread, mean_action_value, spread};
+use counterpoint::certify::{Interval, Spread, Terms, mean_action, mean_action_value, ratio, spread};
+use counterpoint::data::{Outcome, Parts};
 use counterpoint::estimate::LossModel;
-use counterpoint::evaluate::Aids;
+use counterpoint::evaluate::{Aids, paper_bounds};
 use counterpoint::explain::{EstimatorRow, EstimatorTable, estimator_table};
 use counterpoint::folds::DRAWS;
 use counterpoint::learn::fit_model;
@@ -22,6 +24,19 @@ enum Rows {
     Train,
     Valid,
     Test,
+}
+
+impl Rows {
+    /// These rows of a log and its parts, if it could be divided.
+    fn of<'a>(self, whole: &'a Log, parts: &'a Result<Parts>) -> Option<&'a Log> {
+        match (self, parts) {
+            (Rows::All, _) => Some(whole),
+            (Rows::Train, Ok(parts)) => Some(&parts.train),
+            (Rows::Valid, Ok(parts)) => Some(&parts.valid),
+            (Rows::Test, Ok(parts)) => Some(&parts.test),
+            (_, Err(_)) => None,
+        }
+    }
 }
 
 /// Estimate what a given policy would have cost or earned, by every estimator.
@@ -51,6 +66,13 @@ pub(crate) struct Evaluate {
     /// Share of the worst outcomes whose mean is shown (conditional value at risk).
     #[arg(long, default_value_t = 0.1, value_name = "SHARE", value_parser = crate::flag::between_0_and_1)]
     tail: f64,
+    /// A column to divide the outcome by, such as spend: shows the ratio of their means under policy and log, with intervals.
+    #[arg(long, value_name = "COLUMN")]
+    per: Option<String>,
+    /// Compute the paper's bounds (Propositions 4.1, 5.1 and E.1) with their assumptions, for a policy of `--set policy=clp` with a normal law. They are
+    /// vacuous at common sizes.
+    #[arg(long)]
+    bounds: bool,
     /// The logging policy as a policy file; switch and cab need it.
     #[arg(long)]
     logging_policy: Option<PathBuf>,
@@ -66,12 +88,9 @@ impl Evaluate {
         let Asked { policy, name, log: whole, .. } = self.target.read(&engine)?;
         let policy = policy.as_ref();
         let parts = whole.split(self.target.log().rule(self.seed));
-        let log: &Log = match (self.rows, &parts) {
-            (Rows::All, _) => &whole,
-            (Rows::Train, Ok(parts)) => &parts.train,
-            (Rows::Valid, Ok(parts)) => &parts.valid,
-            (Rows::Test, Ok(parts)) => &parts.test,
-            (_, Err(_)) => return parts.map(|_| Done::Yes),
+        let log = match self.rows.of(&whole, &parts) {
+            Some(log) => log,
+            None => return parts.map(|_| Done::Yes),
         };
         let recipe = Recipe::clp().with_model_ridge(self.model_ridge);
         // a log too short to divide can still be weighed
@@ -93,8 +112,36 @@ impl Evaluate {
             Err(e) => notes.push(format!("no distribution of the outcome: {e}")),
         }
         notes.extend(model.as_ref().err().map(|e| format!("no loss model: {e}")));
-        if let Some(mean) = model.as_ref().ok().and_then(|model| mean_action(log, policy, model).transpose()) {
-            all.insert("mean_action".into(), mean?);
+        match mean_action(policy, &log.on(&engine), 0.95) {
+            Ok(mean) => {
+                say::line("");
+                say::wrapped(&format!("always playing the mean action, which is another policy: {mean}"));
+                all.insert("mean_action".into(), serde_json::to_value(&mean).unwrap_or_default());
+            }
+            Err(e) => notes.push(format!("no value of the mean action: {}", e.what())),
+        }
+        if let Some(mean) = model.as_ref().ok().and_then(|model| by_model(log, policy, model).transpose()) {
+            all.insert("mean_action_by_model".into(), mean?);
+        }
+        if let Some(per) = &self.per {
+            let other = self.target.read_other(&engine, &whole, (per, Outcome::Cost))?;
+            let others = other.split(self.target.log().rule(self.seed));
+            let below = self.rows.of(&other, &others).ok_or_else(|| Error::data("the rows cannot be divided"))?;
+            let ratio = ratio(policy, &log.on(&engine), &below.on(&engine), &Terms::default())?;
+            tell_ratio(&ratio, None);
+            all.insert("ratio".into(), serde_json::to_value(&ratio).unwrap_or_default());
+        }
+        if self.bounds {
+            let Some(parametric) = policy.parametric() else {
+                return Err(Error::policy(
+                    "the paper's bounds are for a counterfactual loss predictor (kind \"parametric\")",
+                )
+                .hint("learn one with `learn --set policy=clp --set family=normal`"));
+            };
+            let bounds = paper_bounds(&log.on(&engine), parametric, self.cap, 0.95)?;
+            say::heading("The paper's bounds (95%)");
+            bounds.to_string().lines().for_each(say::wrapped);
+            all.insert("bounds".into(), serde_json::to_value(&bounds).unwrap_or_default());
         }
         if all.values().any(|e| e.get("draws").is_some()) {
             notes.push(format!(
@@ -191,11 +238,9 @@ fn as_json(table: &EstimatorTable) -> Map<String, Value> {
     all
 }
 
-/// The value of always playing the policy's mean action, which no weight can tell.
-fn mean_action(log: &Log, policy: &dyn TargetPolicy, model: &LossModel) -> Result<Option<Value>> {
+/// The value of always playing the policy's mean action, as far as the loss model is right.
+fn by_model(log: &Log, policy: &dyn TargetPolicy, model: &LossModel) -> Result<Option<Value>> {
     let Some(value) = mean_action_value(log, policy, model)? else { return Ok(None) };
-    say::line(format_args!(
-        "\n  always playing the mean action, by the loss model: {value:.4} (another policy than the one above; no interval)"
-    ));
-    Ok(Some(json!({"estimate": value, "by": "loss model"})))
+    say::line(format_args!("  the same by the loss model: {value:.4} (no interval)"));
+    Ok(Some(json!({"estimate": value})))
 }

@@ -6,7 +6,8 @@ use crate::say;
 use clap::Args;
 use counterpoint::data::{
     Column, Estimated, Input, LogConfig, MISSING, Missing, Part, PropensityRole, ReadOptions, Roles, Scratch,
-    SplitRule, Table, TargetColumns, columns, files_of, parts_by_number, parts_by_time, read_bare_log, read_log,
+    SplitRule, Table, TargetColumns, columns, files_of, likely_clusters, parts_by_number, parts_by_time, read_bare_log,
+    read_log,
 };
 use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
@@ -159,6 +160,9 @@ impl LogArgs {
             Some(time) => by_time(log, &paths, time, engine)?,
             None => log,
         };
+        if config.cluster.is_none() && policy.is_none() {
+            tell_clusters(&paths, &config)?;
+        }
         if let Some(from) = from {
             say::note(format_args!("columns as in {}", from.display()));
         }
@@ -334,6 +338,26 @@ fn tell_contexts(inputs: &[Input]) {
     if !gaps.is_empty() {
         say::note(format_args!("missing values are filled and marked: {gaps}"));
     }
+}
+
+/// Columns that may say which rows belong together, though --cluster was not given.
+fn tell_clusters(paths: &[PathBuf], config: &LogConfig) -> Result<()> {
+    let roles = config.roles();
+    let mut taken: Vec<String> = roles.actions.clone();
+    taken.extend(
+        [&config.reward, &config.cost, &config.propensity, &config.weight, &config.count, &config.split, &config.time]
+            .into_iter()
+            .flatten()
+            .cloned(),
+    );
+    for likely in likely_clusters(paths, &columns(paths)?, &taken) {
+        let how = likely.counted.map_or(String::new(), |(rows, d)| format!(" ({d} different values in {rows} rows)"));
+        say::note(format_args!(
+            "{}{how} may say which rows belong together: if they do, give --cluster {}",
+            likely.column, likely.column
+        ));
+    }
+    Ok(())
 }
 
 /// How the propensities were estimated, and what speaks against them.

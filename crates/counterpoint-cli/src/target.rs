@@ -69,6 +69,22 @@ impl TargetArgs {
         other
     }
 
+    /// The same rows once more, with another column as their outcome.
+    pub(crate) fn read_other(
+        &self,
+        engine: &Engine,
+        primary: &Log,
+        (column, direction): (&str, Outcome),
+    ) -> Result<Log> {
+        let Asked { log, .. } = self.with_outcome(column, direction).read(engine)?;
+        if log.dropped() != primary.dropped() {
+            return Err(Error::data("other rows have an unusable value in this column than in the outcome")
+                .at(format!("column {column:?}"))
+                .hint("clean the log first, so that all outcomes are those of the same rows"));
+        }
+        Ok(log)
+    }
+
     /// Whether a policy or rows are named at all.
     pub(crate) fn given(&self) -> bool {
         self.policy.is_some() || !self.log.log.is_empty() || self.columns().is_some()

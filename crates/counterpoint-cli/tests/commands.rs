@@ -211,7 +211,9 @@ fn evaluate_sets_every_estimator_side_by_side() {
     for name in ["switch", "cab"] {
         assert!(said[name]["failure"].as_str().unwrap().contains("logging density"), "{}", said[name]);
     }
-    assert!(said["mean_action"]["estimate"].is_number() && words.contains("mean action"));
+    let mean = |k: &str| said["mean_action"]["value"][k].as_f64().unwrap_or_else(|| panic!("{}", said["mean_action"]));
+    assert!(mean("lower") < mean("estimate") && mean("estimate") < mean("upper") && words.contains("mean action"));
+    assert!(said["mean_action_by_model"]["estimate"].is_number());
     // the columns of the table stand under each other
     let lines: Vec<&str> = words.lines().collect();
     let head = lines.iter().position(|l| l.contains("n_eff/n")).unwrap();

@@ -1,5 +1,6 @@
 //! What a log holds, whether its propensities can be densities, and which policies it can support.
 
+mod copies;
 mod drift;
 mod reach;
 mod rounding;
@@ -133,6 +134,7 @@ pub fn describe(log: &dyn Source) -> Result<Description> {
     for c in actions.iter().filter(|c| c.std <= 1e-12 * c.mean.abs().max(1e-300)) {
         warnings.push(format!("action {:?} does not vary: nothing can be learned about others", c.name));
     }
+    warnings.extend(copies::copies(log)?);
     if nonzero < 0.001 * total {
         warnings.push(format!("only {:.3}% of outcomes are not zero", 100.0 * nonzero / total));
     }

@@ -1,5 +1,9 @@
 //! What a given policy would have cost, by several estimators side by side.
 
+mod bounds;
+
+pub use bounds::{PaperBounds, PaperClass, paper_bounds};
+
 use crate::data::{Outcome, Summaries, Weighting};
 use crate::error::{Error, Result};
 use crate::estimate::{Estimator, Form, LossModel, Normalise, Predictions, SampledSums, Sums, Weight};

@@ -10,8 +10,8 @@ use counterpoint::engine::{Fold, Forest};
 use counterpoint::evaluate::{Evaluator, every_estimator};
 use counterpoint::features::ContextMap;
 use counterpoint::folds::{
-    Bootstrap, Entering, Gram, Guarantee, LossOptions, MeanAction, OutcomeFacts, Powers, PropensityMass, Question,
-    Shape, TargetSums, Totals, WeightAsk,
+    Bootstrap, Distances, Entering, Gram, Guarantee, LossOptions, MeanAction, NearMean, OutcomeFacts, Powers,
+    PropensityMass, Question, Shape, TargetSums, Totals, WeightAsk,
 };
 use counterpoint::learn::fit_model;
 use counterpoint::policy::{Columns, Kernel, Noise, Rule, RulePolicy, SavedPolicy};
@@ -228,6 +228,7 @@ fn every_question_merges_alike_at_any_cut() {
         WeightAsk::Shape(shape),
         WeightAsk::Guarantee(Guarantee { cost_range: [-2.0, 2.0] }),
     ];
+    let distances = Distances { units: vec![0.7], widest: 1.0, steps: 5, centre: 0.2, weighting: Weighting::Sampling };
     let mut asks = vec![
         Ask::Summaries(Summaries),
         Ask::Quantiles(Quantiles),
@@ -235,6 +236,7 @@ fn every_question_merges_alike_at_any_cut() {
         Ask::Hashes(Hashes { keep: 50, by: Recognised::Row }),
         Ask::Gram(Gram::new(options).unwrap()),
         Ask::MeanAction(MeanAction { policy: policy.clone().into(), model: model.clone() }),
+        Ask::Near(NearMean { policy: policy.clone().into(), distances }),
         Ask::Outcome(OutcomeFacts),
         Ask::Mass(PropensityMass { central: vec![(0.5, 3.0)] }),
     ];

@@ -167,3 +167,55 @@ fn a_log_is_divided_by_time_and_its_drift_is_said() {
     let (exit, said) = code(&place, &format!("describe days.csv {roles} --split split"));
     assert!(exit == 2 && said.contains("--split"), "{said}");
 }
+
+/// The policy that abstains is a policy file like any other: certified, evaluated and drawn from; ratios and bounds stand beside.
+#[test]
+fn abstaining_ratios_and_bounds_from_the_command_line() {
+    let place = Place::with_log();
+    let said = json(&place, &format!("certify policy.json log.csv {COLUMNS} --abstain careful.json --per potential"));
+    let share = said["abstains"]["share"].as_f64().unwrap();
+    assert!((0.0..=1.0).contains(&share) && said["verdict"].is_string(), "{said}");
+    assert!(place.text("careful.json").contains("\"kind\": \"abstain\""));
+    let ratio = &said["ratio"];
+    let of = |who: &str, what: &str| ratio[who][what].as_f64().unwrap_or_else(|| panic!("{ratio}"));
+    for who in ["policy", "logged", "difference"] {
+        assert!(of(who, "lower") < of(who, "estimate") && of(who, "estimate") < of(who, "upper"), "{ratio}");
+    }
+    assert!((of("policy", "estimate") - of("logged", "estimate") - of("difference", "estimate")).abs() < 1e-12);
+    assert!(!ratio["finding"].is_null());
+    let again = json(&place, &format!("certify careful.json log.csv {COLUMNS}"));
+    assert_eq!((&again["verdict"], &again["value"]), (&said["verdict"], &said["value"]));
+    let (exit, words) = code(&place, "act careful.json log.csv --seed 1 -o next.csv");
+    assert_eq!(exit, 0, "{words}");
+    let (exit, words) = code(&place, &format!("certify policy.json log.csv {COLUMNS} --abstain careful.json"));
+    assert!(exit == 2 && words.contains("--force"), "{words}");
+    let evaluated = json(&place, &format!("evaluate policy.json log.csv {COLUMNS} --per potential --rows all"));
+    assert!(evaluated["ratio"]["policy"]["estimate"].is_number() && evaluated["bounds"].is_null(), "{evaluated}");
+    let (exit, words) = code(&place, &format!("evaluate careful.json log.csv {COLUMNS} --bounds"));
+    assert!(exit == 2 && words.contains("counterfactual loss predictor"), "{words}");
+}
+
+#[test]
+fn columns_that_may_be_clusters_are_mentioned() {
+    let place = Place::with_log();
+    let text = place.text("log.csv");
+    let mut rows = text.lines();
+    let head = rows.next().unwrap();
+    let with: Vec<String> = rows.enumerate().map(|(i, r)| format!("{r},{},{i}", i / 10)).collect();
+    place.write("ids.csv", format!("{head},user_id,row_id\n{}\n", with.join("\n")));
+    let (_, words) = code(&place, &format!("describe ids.csv {COLUMNS}"));
+    assert!(
+        words.contains("user_id (90 different values in 900 rows)") && words.contains("--cluster user_id"),
+        "{words}"
+    );
+    assert!(!words.contains("--cluster row_id"), "values that do not repeat hold nothing together: {words}");
+    let (_, words) = code(&place, &format!("describe ids.csv {COLUMNS} --cluster user_id"));
+    assert!(!words.contains("may say which rows"), "{words}");
+    // every row twice
+    let text = place.text("log.csv");
+    let (head, rows) = text.split_once('\n').unwrap();
+    place.write("twice.csv", format!("{head}\n{rows}{rows}"));
+    let (_, words) = code(&place, &format!("describe twice.csv {COLUMNS}"));
+    assert!(words.contains("900 of 1800 rows looked at are copies"), "{words}");
+    assert!(!code(&place, &format!("describe log.csv {COLUMNS}")).1.contains("copies"));
+}

@@ -183,7 +183,7 @@ fn spread(weights: &[f64]) -> f64 {
 }
 
 /// A cell in the names of its columns.
-fn named(tree: &Tree, number: usize, names: &[String]) -> String {
+pub(super) fn named(tree: &Tree, number: usize, names: &[String]) -> String {
     let short = |v: f64| {
         let text = format!("{v:.3}");
         text.trim_end_matches('0').trim_end_matches('.').to_string()

@@ -14,6 +14,7 @@
 //! are refused. That nobody else has looked at the test part is the caller's word. For many policies on one
 //! test part use [`certify_many`]; for looking again and again, a [`Monitor`].
 
+mod abstain;
 mod advice;
 mod bound;
 mod certificate;
@@ -28,8 +29,10 @@ mod interval;
 mod law;
 mod leaks;
 mod many;
+mod mean_action;
 mod monitor;
 mod overturn;
+mod ratio;
 mod segments;
 mod spread;
 mod subject;
@@ -37,6 +40,7 @@ mod terms;
 mod watch;
 mod words;
 
+pub use abstain::{Abstained, abstain};
 pub use bound::Bound;
 pub use certificate::{Adjusted, Certificate, Verdict};
 pub use coverage::{Coverage, Region};
@@ -46,8 +50,10 @@ pub use gate::Gate;
 pub use guardrail::{Guarded, GuardedCertificate, Guardrail, Margin, guard};
 pub use interval::Interval;
 pub use many::{certify_many, certify_many_scored, certify_several};
+pub use mean_action::{MeanActionValue, mean_action};
 pub use monitor::Monitor;
 pub use overturn::{LeftOut, Overturn};
+pub use ratio::{Ratio, ratio};
 pub use segments::{Finding, Segment, Segments, segments};
 pub use spread::{LEVELS, Quantile, Spread, spread};
 pub use subject::Subject;
@@ -138,9 +144,8 @@ pub fn certify_scored(
 
 /// The value of a policy's mean action by a loss model, in the direction of the log's outcome; the weight of no row is asked.
 ///
-/// Weights say what a stochastic policy would have cost; of its mean action alone, which no density covers, they say
-/// nothing. A model does, as far as it is right: the figure carries no interval. Nothing for a policy that has no file: its mean
-/// action is not known where the rows are.
+/// A model speaks of the mean action as far as it is right, and its figure carries no interval; [`mean_action`] has one, from the rows
+/// near the mean action. Nothing for a policy that has no file: its mean action is not known where the rows are.
 pub fn mean_action_value(log: &dyn Source, policy: &dyn TargetPolicy, model: &LossModel) -> Result<Option<f64>> {
     let Some(saved) = policy.saved() else { return Ok(None) };
     policy.check_against(log.schema())?;

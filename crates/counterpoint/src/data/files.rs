@@ -183,6 +183,12 @@ fn is_dead(process: &str) -> bool {
     number && all.join("self").exists() && !all.join(process).exists()
 }
 
+/// The size of a file in bytes; 0 where it cannot be told.
+#[cfg(feature = "readers")]
+pub(crate) fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |m| m.len())
+}
+
 /// Reads a text file.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|e| Error::io(path, e))

@@ -15,6 +15,8 @@ pub(crate) mod files;
 mod hashes;
 mod input;
 mod journal;
+#[cfg(feature = "readers")]
+mod likely;
 mod log;
 mod propensities;
 #[cfg(feature = "readers")]
@@ -44,6 +46,8 @@ pub use hashes::{Hashed, Hashes, Recognised};
 pub(crate) use input::check_word;
 pub use input::{Input, MAX_LEVELS, MISSING, Missing};
 pub use journal::{Journal, Resumed};
+#[cfg(feature = "readers")]
+pub use likely::{LikelyCluster, likely_clusters, names_an_id};
 pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
 pub use propensities::{ActionModel, BareLog, Estimated, Propensities, PropensityRole};
 #[cfg(feature = "readers")]

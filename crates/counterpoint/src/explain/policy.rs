@@ -5,7 +5,7 @@ use super::{
     ActionHistograms, Dependence, EstimatorTable, Fact, Histogram, Leaderboard, OutcomeCurves, Part, PartWeights,
     Provenance, action_histograms, dependence, estimator_table, outcome_curves, weight_histogram,
 };
-use crate::certify::{Certificate, Interval, Overturn, Verdict};
+use crate::certify::{Certificate, Interval, Overturn, Verdict, mean_action};
 use crate::data::{Log, Outcome, Parts, Propensities};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -164,7 +164,7 @@ pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
         title: format!("Is there a better policy in {}?", e.name),
         outcome: OutcomeColumn::of(e.log),
         verdict: Some(ruling(c)),
-        lift: Some(lift(c)),
+        lift: Some(Lift { others: mean_actions(e), ..lift(c) }),
         weights: vec![
             PartWeights::gated("valid", &c.valid, histogram(&parts.valid)?, &c.terms),
             PartWeights::plain("test", &c.test, histogram(&parts.test)?),
@@ -222,6 +222,13 @@ fn actions(e: &Evidence) -> Vec<ActionHistograms> {
 /// A histogram as a report may show it.
 fn shown(h: Histogram, detail: Detail) -> Histogram {
     if detail == Detail::Rows { h } else { without_small_cells(&h) }
+}
+
+/// The value of always playing the mean action, where the test part can tell it.
+fn mean_actions(e: &Evidence) -> Vec<Named> {
+    let found = mean_action(e.policy, &e.parts.test.on(e.engine), e.certificate.terms.confidence);
+    let named = |interval| Named { name: "always its mean action".into(), interval };
+    found.ok().filter(|m| m.supported).map(|m| named(m.value)).into_iter().collect()
 }
 
 fn lift(c: &Certificate) -> Lift {

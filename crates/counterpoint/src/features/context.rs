@@ -131,6 +131,23 @@ impl ContextMap {
         if fits { Ok(()) } else { Err(Error::policy(format!("its context map does not fit {d} contexts"))) }
     }
 
+    /// A bound on the norm of the columns for contexts whose sizes are at most those of `corner` (numbers >= 0).
+    ///
+    /// Monomials grow with the sizes of their factors, so they are largest in the corner; of the strata one column is 1; the kernel part
+    /// of Nystrom has norm 1 at most.
+    pub fn largest_norm(&self, corner: &[f64]) -> f64 {
+        let square = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
+        match self {
+            ContextMap::Strata { .. } => 1.0,
+            ContextMap::Nystrom { .. } => (2.0 + square(corner)).sqrt(),
+            _ => {
+                let mut psi = vec![0.0; self.dim(corner.len())];
+                self.apply(corner, &mut psi);
+                square(&psi).sqrt()
+            }
+        }
+    }
+
     /// The column of ones, which ridge does not penalise.
     pub fn intercept(&self, d: usize) -> Option<usize> {
         match self {

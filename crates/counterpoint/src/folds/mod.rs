@@ -7,6 +7,7 @@ mod design;
 mod expect;
 mod facts;
 mod gram;
+mod near;
 mod objective;
 mod outcomes;
 mod propensity;
@@ -22,6 +23,8 @@ pub use crate::estimate::Moments;
 pub use design::{Design, Precision};
 pub use facts::{Mass, MeanAction, OutcomeFacts, PropensityMass};
 pub use gram::{Gram, LossOptions, fit_loss_model};
+pub(crate) use near::NearFold;
+pub use near::{Distances, NearMean, NearSums, NearValue};
 pub use objective::{Crm, Prepared, Threads};
 pub use outcomes::{ClusterWeights, OutcomeDistribution, OutcomeLaw, Remaining, Without};
 pub use propensity::{

@@ -180,6 +180,28 @@ impl Axis {
         (between([cut(low), cut(high)], mean, std) / mass).clamp(0.0, 1.0)
     }
 
+    /// The action below which a share `level` of the law lies, on the action's own scale.
+    pub fn quantile(&self, mean: f64, std: f64, level: f64) -> f64 {
+        if let Some(points) = &self.points {
+            let mut below = 0.0;
+            for (k, point) in points.iter().enumerate() {
+                below += between(self.cell(k), mean, std);
+                if below >= level {
+                    return *point;
+                }
+            }
+            return points[points.len() - 1];
+        }
+        let [mut low, mut high] = self.ends();
+        let whole = between([low, high], mean, std).max(f64::MIN_POSITIVE);
+        let start = low;
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if between([start, middle], mean, std) < level * whole { low = middle } else { high = middle }
+        }
+        self.scale.action(0.5 * (low + high)).clamp(self.bounds[0], self.bounds[1])
+    }
+
     /// A draw.
     pub fn sample(&self, mean: f64, std: f64, rng: &mut dyn Rng) -> f64 {
         if let Some(points) = &self.points {
@@ -334,6 +356,9 @@ mod tests {
                 axis.weights(mean, std, &mut w);
                 let expected: f64 = w.iter().zip(values).map(|(w, v)| w * v).sum();
                 assert!((expected - integral(&axis, mean, std, &joined)).abs() < 1e-4, "{axis:?} {a} {std}");
+                let middle = axis.quantile(mean, std, 0.5);
+                assert!(axis.mass_within(mean, std, 0.0, middle) >= 0.5 - 1e-9, "{axis:?} {middle}");
+                assert!(axis.mass_within(mean, std, middle, 9.0) >= 0.5 - 1e-9, "{axis:?} {middle}");
                 let within = axis.mass_within(mean, std, 0.9, 2.6);
                 let share = integral(&axis, mean, std, &|a| f64::from(u8::from((0.9..=2.6).contains(&a))));
                 assert!((within - share).abs() < 1e-4, "{within} {share}");

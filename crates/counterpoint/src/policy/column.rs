@@ -92,6 +92,10 @@ impl TargetPolicy for TargetAction {
         out.extend((0..block.rows()).map(|i| (0..self.std.len()).map(|c| one(c, i)).sum::<f64>()));
     }
 
+    fn means(&self, block: &Block) -> Option<Vec<f64>> {
+        Some((0..block.rows()).flat_map(|i| block.target.iter().map(move |t| t[i])).collect())
+    }
+
     fn masses_within(&self, block: &Block, low: &[f64], high: &[f64]) -> Option<Vec<f64>> {
         Some((0..block.rows()).map(|i| self.law_of(block, i).mass_within(low, high)).collect())
     }

@@ -7,7 +7,7 @@
 //! flipped bit would otherwise be another policy. Version 1, which knew only parametric policies, and version 2, which had no
 //! checksum, are still read. Writing goes to a temporary file that is renamed when complete.
 
-use super::{ModelPolicy, Policy, RulePolicy, SavedPolicy, SoftmaxPolicy, TargetPolicy};
+use super::{AbstainPolicy, ModelPolicy, Policy, RulePolicy, SavedPolicy, SoftmaxPolicy, TargetPolicy};
 use crate::data::checksum::Checksum;
 use crate::data::files::{read_text, write_whole};
 use crate::error::{Error, Result};
@@ -117,6 +117,7 @@ impl SavedPolicy {
             SavedPolicy::Rule(policy) => written(self.kind(), None, notes, policy),
             SavedPolicy::Softmax(policy) => written(self.kind(), None, notes, policy),
             SavedPolicy::Model(policy) => written(self.kind(), None, notes, policy),
+            SavedPolicy::Abstain(policy) => written(self.kind(), None, notes, policy),
         }
     }
 
@@ -139,10 +140,11 @@ impl SavedPolicy {
         match (version, header.kind.as_deref()) {
             (1, None) | (2 | 3, Some("parametric")) => read::<Policy>(text),
             (2 | 3, Some("model")) => read::<ModelPolicy>(text),
+            (3, Some("abstain")) => read::<AbstainPolicy>(text),
             (2 | 3, Some("rule")) => read::<RulePolicy>(text),
             (2 | 3, Some("softmax")) => read::<SoftmaxPolicy>(text),
             (1..=VERSION, kind) => Err(Error::policy(format!("its kind is {:?}", kind.unwrap_or_default()))
-                .hint("the kinds are parametric, model, rule and softmax")),
+                .hint("the kinds are parametric, model, rule, softmax and abstain")),
             _ => Err(Error::policy(format!("it is of version {version}, this program reads versions 1 to {VERSION}"))
                 .hint("use the release of counterpoint that wrote it, or learn it again")),
         }

@@ -5,6 +5,7 @@
 //! a rule with noise around it, [`SoftmaxPolicy`] a softmax over buckets. [`SavedPolicy`] is any of them, with one file
 //! format; [`TargetPolicy`] is what evaluation, certificates and acting ask of a policy, and what your own implements.
 
+mod abstain;
 mod axis;
 mod buckets;
 mod column;
@@ -22,6 +23,7 @@ mod softmax;
 mod std;
 mod target;
 
+pub use abstain::{AbstainParts, AbstainPolicy, central};
 pub use axis::{Axis, AxisScale, PointMeasure};
 pub use buckets::Buckets;
 pub use column::{TargetAction, TargetDensity};

@@ -218,6 +218,16 @@ impl ModelPolicy {
         &self.parts
     }
 
+    /// What the log did, as far as this policy knows it: its mean and spread given x, as a policy of its own.
+    pub fn logging_policy(&self) -> ModelPolicy {
+        let rule = MeanRule::Direct(self.parts.logging.mean.clone());
+        // the mean is that of the log, wherever the window
+        let parts =
+            ModelParts { rule, share: 1.0, step: 1.0, window: [-1.0, 1.0], max_change: None, ..self.parts.clone() };
+        let smoothing = parts.logging.levels.iter().map(|s| smoothing(&parts.axis, *s)).collect();
+        ModelPolicy { parts, smoothing }
+    }
+
     /// Mean and std as positions on the axis.
     pub fn law_at(&self, x: &[f64]) -> (f64, f64) {
         let p = &self.parts;

@@ -1,6 +1,6 @@
 //! Any policy that has a file: learned, a rule with noise, a softmax over buckets.
 
-use super::{Columns, Law, ModelPolicy, Origin, Policy, RulePolicy, SoftmaxPolicy, TargetPolicy};
+use super::{AbstainPolicy, Columns, Law, ModelPolicy, Origin, Policy, RulePolicy, SoftmaxPolicy, TargetPolicy};
 use crate::data::{Block, Input, Schema};
 use crate::error::{Error, Result};
 use crate::features::Scaler;
@@ -32,6 +32,14 @@ pub enum SavedPolicy {
     Softmax(SoftmaxPolicy),
     /// A mean found by models of the cost.
     Model(ModelPolicy),
+    /// A policy where the log supports it, and what the log did elsewhere.
+    Abstain(AbstainPolicy),
+}
+
+impl From<AbstainPolicy> for SavedPolicy {
+    fn from(policy: AbstainPolicy) -> Self {
+        SavedPolicy::Abstain(policy)
+    }
 }
 
 impl From<ModelPolicy> for SavedPolicy {
@@ -66,6 +74,7 @@ impl SavedPolicy {
             SavedPolicy::Rule(_) => "rule",
             SavedPolicy::Softmax(_) => "softmax",
             SavedPolicy::Model(_) => "model",
+            SavedPolicy::Abstain(_) => "abstain",
         }
     }
 
@@ -76,6 +85,7 @@ impl SavedPolicy {
             SavedPolicy::Rule(policy) => policy.columns.clone(),
             SavedPolicy::Softmax(policy) => policy.columns.clone(),
             SavedPolicy::Model(policy) => policy.parts().columns.clone(),
+            SavedPolicy::Abstain(policy) => policy.columns().clone(),
         }
     }
 
@@ -86,6 +96,7 @@ impl SavedPolicy {
             SavedPolicy::Rule(policy) => Some(&policy.scaler),
             SavedPolicy::Softmax(policy) => Some(&policy.softmax.scaler),
             SavedPolicy::Model(_) => None,
+            SavedPolicy::Abstain(policy) => policy.parts().new.scaler(),
         }
     }
 
@@ -101,6 +112,7 @@ impl SavedPolicy {
             SavedPolicy::Rule(policy) => policy.check(),
             SavedPolicy::Softmax(policy) => policy.check(),
             SavedPolicy::Model(policy) => policy.check(),
+            SavedPolicy::Abstain(policy) => policy.check(),
         }
     }
 
@@ -122,6 +134,7 @@ impl SavedPolicy {
             SavedPolicy::Rule(policy) => policy,
             SavedPolicy::Softmax(policy) => policy,
             SavedPolicy::Model(policy) => policy,
+            SavedPolicy::Abstain(policy) => policy,
         }
     }
 }
@@ -149,6 +162,10 @@ impl TargetPolicy for SavedPolicy {
 
     fn mean(&self, x: &[f64]) -> Option<Vec<f64>> {
         self.inner().mean(x)
+    }
+
+    fn means(&self, block: &Block) -> Option<Vec<f64>> {
+        self.inner().means(block)
     }
 
     fn mass_within(&self, x: &[f64], low: &[f64], high: &[f64]) -> Option<f64> {

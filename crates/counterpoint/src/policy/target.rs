@@ -73,6 +73,17 @@ pub trait TargetPolicy: Send + Sync {
         None
     }
 
+    /// [`mean`](Self::mean) of every row of a block, row after row; nothing where it is not known for some row.
+    fn means(&self, block: &Block) -> Option<Vec<f64>> {
+        let mut x = vec![0.0; block.x.len()];
+        let mut out = Vec::with_capacity(block.rows() * block.a.len());
+        for i in 0..block.rows() {
+            block.context(i, &mut x);
+            out.extend(self.mean(&x)?);
+        }
+        Some(out)
+    }
+
     /// The probability that the action given x lies within [low, high] in every column; nothing where it is not known.
     fn mass_within(&self, _x: &[f64], _low: &[f64], _high: &[f64]) -> Option<f64> {
         None
@@ -243,6 +254,16 @@ impl TargetPolicy for Policy {
         Some(Policy::mean(self, x))
     }
 
+    fn means(&self, block: &Block) -> Option<Vec<f64>> {
+        let (mut scorer, q) = (self.scorer(), self.q());
+        let (mut x, mut out) = (vec![0.0; block.x.len()], vec![0.0; block.rows() * q]);
+        for (i, mean) in out.chunks_exact_mut(q).enumerate() {
+            block.context(i, &mut x);
+            scorer.mean(&x, mean);
+        }
+        Some(out)
+    }
+
     fn mass_within(&self, x: &[f64], low: &[f64], high: &[f64]) -> Option<f64> {
         self.law(x).map(|law| law.mass_within(low, high))
     }
@@ -328,6 +349,8 @@ mod tests {
             policy.log_densities(block, &mut own);
             Bare(policy.clone()).log_densities(block, &mut plain);
             assert_eq!(own, plain);
+            assert_eq!(policy.means(block), Some(vec![policy.mean(&[0.3])[0]; 50]));
+            assert!(Bare(policy.clone()).means(block).is_none());
             let masses = policy.masses_within(block, &[0.4], &[2.0]).expect("masses");
             let row_by_row = |i: usize| policy.mass_within(&[block.x[0][i]], &[0.4], &[2.0]).expect("a mass");
             assert!((0..50).all(|i| masses[i] == row_by_row(i)) && masses[0] > 0.5 && masses[0] < 1.0);

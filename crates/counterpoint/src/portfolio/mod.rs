@@ -21,7 +21,7 @@ mod table;
 
 use crate::certify::Gate;
 use crate::error::Result;
-use crate::policy::{Axis, AxisScale, Columns, GateFigures, LoggingLaw, ModelParts, ModelPolicy, Origin};
+use crate::policy::{Axis, AxisScale, Columns, GateFigures, LoggingLaw, MeanRule, ModelParts, ModelPolicy, Origin};
 use crate::recipe::{GreedyChoice, GridChoice, GridName, ModelsName};
 use crate::source::Source;
 use choose::{Candidate, choose};
@@ -147,6 +147,26 @@ pub fn search(source: &dyn Source, options: &Search) -> Result<Found> {
         max_change: options.choice.max_change,
     })?;
     Ok(Found { policy, board, notes })
+}
+
+/// What the log did, fitted: a policy whose mean and spread given the contexts are those of the logged actions. One action column.
+///
+/// It is for doing what the log did where nothing better is known ([`AbstainPolicy`](crate::policy::AbstainPolicy)), not for densities of the
+/// logged actions: those are [`propensity`](crate::propensity)'s.
+pub fn logging_policy(source: &dyn Source, seed: u64) -> Result<ModelPolicy> {
+    let mut table = Table::of(source, seed)?;
+    let axis = survey::axis(&mut table, &Wishes::default())?;
+    let (logging, window, _) = survey::logging(&table, seed, source.engine())?;
+    let schema = source.schema();
+    let columns = Columns {
+        inputs: schema.inputs.clone(),
+        contexts: schema.contexts.clone(),
+        actions: schema.actions.clone(),
+        origin: None,
+    };
+    let rule = MeanRule::Direct(logging.mean.clone());
+    let parts = ModelParts { columns, axis, logging, rule, share: 1.0, step: 1.0, window, max_change: None };
+    Ok(ModelPolicy::try_from(parts)?.logging_policy())
 }
 
 /// What held-out folds say to the gate. Of a log larger than the table the shares are those of the table.

@@ -3,8 +3,8 @@
 use crate::data::{Block, Hashes, Quantiles, Sample, Summaries, Weighting};
 use crate::engine::Fold;
 use crate::folds::{
-    Control, Densities, FoldGrams, Gram, MeanAction, OutcomeFacts, PropensityMass, Spread, TargetScales, TargetSums,
-    Weigher, WeightAnswer, WeightAsk, score_block,
+    Control, Densities, FoldGrams, Gram, MeanAction, NearMean, OutcomeFacts, PropensityMass, Spread, TargetScales,
+    TargetSums, Weigher, WeightAnswer, WeightAsk, score_block,
 };
 use crate::policy::SavedPolicy;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,8 @@ crate::engine::questions! {
         Target(TargetSums),
         /// The mean action by a loss model.
         MeanAction(MeanAction),
+        /// Rows near the mean action.
+        Near(NearMean),
         /// What a description says of the outcome.
         Outcome(OutcomeFacts),
         /// Whether propensities integrate to one.

@@ -1,6 +1,6 @@
 //! The normal family: any action, an entropy that does not depend on the row.
 
-use super::{Column, HALF_LN_2PI, Member, Seen, Support, bell, normal_cdf};
+use super::{Column, Family, HALF_LN_2PI, Member, Seen, Support, bell, normal_cdf};
 use crate::features::{ActionMap, Slopes};
 use crate::vector::{Elementary, load, splat, store, vectors};
 use fearless_simd::{Simd, SimdFloat};
@@ -65,6 +65,17 @@ impl Member for Normal {
             store::<T, S>(zz.mul_add(half, load::<T, S>(simd, log_w, i) - log_std), log_w, i);
             store::<T, S>(z * inverse, mean, i);
             store::<T, S>((zz - one) * inverse, std, i);
+        }
+    }
+}
+
+impl Family {
+    /// How fast a density can change with its mean, sup |d pi / d mean| = 1 / (std^2 sqrt(2 pi e)) of the normal law; of others it depends on the
+    /// mean, and nothing is said.
+    pub fn steepest(self, std: f64) -> Option<f64> {
+        match self {
+            Family::Normal => Some((-0.5 - HALF_LN_2PI).exp() / (std * std)),
+            _ => None,
         }
     }
 }

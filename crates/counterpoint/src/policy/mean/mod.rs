@@ -242,6 +242,14 @@ impl Mean {
         self.model().map()
     }
 
+    /// The counterfactual loss predictor, where the mean is one.
+    pub fn predictor(&self) -> Option<&Clp> {
+        match self {
+            Mean::Clp(clp) => Some(clp),
+            _ => None,
+        }
+    }
+
     /// Number of parameters of the mean, for d contexts and q actions.
     pub fn parameters(&self, d: usize, q: usize) -> usize {
         self.model().parameters(self.size(d, q))
