@@ -52,7 +52,7 @@ impl Method {
     }
 
     /// A policy from the train and valid parts, and a word about it.
-    fn policy(&self, engine: &Engine, parts: &Parts, terms: &Terms) -> Result<(SavedPolicy, String)> {
+    pub(crate) fn policy(&self, engine: &Engine, parts: &Parts, terms: &Terms) -> Result<(SavedPolicy, String)> {
         let seed = terms.seed;
         match self {
             Method::Learn(recipe) => {

@@ -1,23 +1,18 @@
 //! Worlds made to fool a certificate: missing mass in few contexts, harm that is rarely seen, outcomes without a variance.
 
-use super::{Cell, Gauss, Logging, Truth, exponential, normal, uniform};
+use super::{Cell, Gauss, Logging, SAME, WORSE, exponential, normal, uniform};
 
 /// What the log does in most of these worlds.
 const PLAIN: Gauss = Gauss { mean: |_| 0.0, std: |_| 1.0 };
 
-/// A policy that differs from it as learned ones do.
-const SHIFTED: Gauss = Gauss { mean: |_| 0.5, std: |_| 0.7 };
-
 /// A cell of a normal log with a worse policy.
 const fn worse(name: &'static str, [log, policy]: [Gauss; 2], outcome: super::Chance, rows: &'static [usize]) -> Cell {
-    let (logging, truth) = (Logging::Normal(log), Truth::Worse);
-    Cell { name, logging, policy, outcome, cost: false, truth, value: None, rows }
+    Cell { name, logging: Logging::Normal(log), policy, outcome, rows, ..WORSE }
 }
 
 /// A cell of the plain log in which nothing depends on the action.
 const fn idle(name: &'static str, outcome: super::Chance, cost: bool, value: f64) -> Cell {
-    let (logging, truth) = (Logging::Normal(PLAIN), Truth::NoGain);
-    Cell { name, logging, policy: SHIFTED, outcome, cost, truth, value: Some(value), rows: &[300, 1000] }
+    Cell { name, outcome, cost, value: Some(value), rows: &[300, 1000], ..SAME }
 }
 
 /// Rises near the log's own mean, and is terrible beyond a distance.
@@ -25,7 +20,7 @@ fn cliff(d: f64, at: f64, depth: f64) -> f64 {
     0.6 * d - if d.abs() > at { depth } else { 0.0 }
 }
 
-fn wave(x: [f64; 2]) -> f64 {
+fn wave(x: &[f64]) -> f64 {
     (3.0 * x[0]).sin()
 }
 
@@ -108,9 +103,8 @@ pub const ATTACKS: &[Cell] = &[
         logging: Logging::Normal(Gauss { mean: |x| x[0], std: |_| 0.02 }),
         policy: Gauss { mean: |x| x[0] + 0.01, std: |_| 0.015 },
         outcome: |x, _, r| x[0].abs() + 0.5 * normal(r),
-        cost: true,
-        truth: Truth::NoGain,
         value: Some(0.7978845608028654),
         rows: &[300, 1000],
+        ..SAME
     },
 ];

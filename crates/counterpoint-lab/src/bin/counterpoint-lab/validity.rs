@@ -2,11 +2,15 @@
 
 use crate::say;
 use clap::{Args, ValueEnum};
-use counterpoint::Result;
 use counterpoint::certify::Terms;
+use counterpoint::select::Grid;
+use counterpoint::{Recipe, Result};
 use counterpoint_lab::protocol::{Rule, Setup, run};
+use counterpoint_lab::suite::Method;
 use counterpoint_lab::validity::{Candidate, World, crossings, family, tally};
-use counterpoint_lab::worlds::{Truth, Unlogged, advised, all, leads, run as run_cell, run_clusters};
+use counterpoint_lab::worlds::{
+    LEARNABLE, Truth, Unlogged, advised, all, leads, learned, run as run_cell, run_clusters,
+};
 
 /// Simulate logs whose truth is known: how often intervals hold it, worse policies are deployed, better ones found.
 ///
@@ -59,6 +63,8 @@ enum Part {
     Rows,
     /// Whether the advice of certificates helps.
     Advice,
+    /// Policies learned and selected on the log itself, end to end.
+    Learned,
 }
 
 impl Validity {
@@ -79,6 +85,7 @@ impl Validity {
                 Part::Worlds => worlds(&self)?,
                 Part::Rows => rows(&self)?,
                 Part::Advice => advice(&self)?,
+                Part::Learned => end_to_end(&self)?,
             }
         }
         Ok(())
@@ -287,6 +294,35 @@ fn advice(ask: &Validity) -> Result<()> {
         let n = cell.rows[0];
         let o = advised(cell, n, ask.logs, ask.seed)?;
         say::result(format_args!("| {} | {n} | {} | {o} |", cell.name, o.trials));
+    }
+    Ok(())
+}
+
+/// Policies learned and selected on logs of the rows asked for, judged on their test parts.
+fn end_to_end(ask: &Validity) -> Result<()> {
+    say::result(format_args!(
+        "\n### Learned, then certified on the same log\n\n{} logs per cell; oracle: the best policy at the log's own noise\n",
+        ask.logs
+    ));
+    say::result(format_args!(
+        "| world | rows | by | failed | invalid | deploy | no better and deployed | oracle deployed |\n|---|---|---|---|---|---|---|---|"
+    ));
+    for cell in LEARNABLE.iter().filter(|c| c.name.contains(&ask.only)) {
+        for &n in ask.rows.iter().filter(|n| **n <= ask.most) {
+            for name in ["learn", "select"] {
+                let method = Method::named(name, &Recipe::default(), &Grid::named_or_file("auto")?)?;
+                let o = learned(cell, &method, n, ask.logs, ask.seed)?;
+                say::result(format_args!(
+                    "| {} | {n} | {name} | {:.3} | {:.3} | {} | {} | {} |",
+                    cell.name,
+                    o.failed.share(),
+                    o.invalid.share(),
+                    o.deploy,
+                    o.wrong,
+                    o.oracle
+                ));
+            }
+        }
     }
     Ok(())
 }

@@ -1,0 +1,74 @@
+//! Worlds are what they say, and certificates keep their promises in a few of them.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+/// Hits that a rate of `level` exceeds with probability below .001 in so many trials: three and a half standard errors and one.
+fn most(level: f64, trials: usize) -> usize {
+    let n = trials as f64;
+    (level * n + 3.5 * (level * (1.0 - level) * n).sqrt() + 1.0) as usize
+}
+
+fn check(cell: &Cell, n: usize, logs: usize) {
+    let o = run(cell, n, logs, 91).unwrap();
+    match cell.truth {
+        Truth::NoGain => assert!(o.deploy.hits <= most(0.03, logs), "{}, {n}: deploy {}", cell.name, o.deploy),
+        // missed: a loss that happens in one row of 300 and in none of these; a law that 300 rows do not show (docs/validity.md)
+        Truth::Worse if n < 1000 && ["rare loss", "waves"].iter().any(|w| cell.name.contains(w)) => {}
+        Truth::Worse => assert!(o.deploy.hits <= most(0.02, logs), "{}, {n}: deploy {}", cell.name, o.deploy),
+        Truth::Gain => assert!(o.refused.share() < 0.1, "{}, {n}: refused {}", cell.name, o.refused),
+    }
+    let missed = o.held.trials - o.held.hits;
+    assert!(missed <= most(0.07, o.held.trials), "{}, {n}: held {}", cell.name, o.held);
+}
+
+#[test]
+fn a_handful_of_worlds_keep_their_promise() {
+    for name in
+        ["normal log, shifted, rare 3% cost", "2% of contexts, terrible", "std .3 + |x|, constant .5, context cost"]
+    {
+        let cell = all().find(|c| c.name == name).unwrap();
+        check(cell, cell.rows[0], 40);
+    }
+}
+
+/// Minutes: every world, with as many logs as tell .03 from .1.
+#[test]
+#[ignore = "minutes"]
+fn every_world_keeps_its_promise() {
+    for cell in all() {
+        cell.rows.iter().filter(|n| **n <= 1000).for_each(|n| check(cell, *n, 200));
+    }
+}
+
+#[test]
+fn names_of_worlds_differ() {
+    let names: std::collections::BTreeSet<_> = all().map(|c| c.name).collect();
+    assert_eq!(names.len(), all().count());
+}
+
+#[test]
+fn given_clusters_widen_and_estimated_densities_never_deploy() {
+    let [named, plain] = [true, false].map(|named| run_clusters(0.7, 40, named, 30, 5).unwrap());
+    assert!(named.deploy.hits <= most(0.03, 30) && named.deploy.hits <= plain.deploy.hits);
+    for way in Unlogged::ALL {
+        assert_eq!(leads(way, 1500, 3, 5).deploy.hits, 0, "{}", way.name());
+    }
+}
+
+/// A world that is said to be worse, better or the same is.
+#[test]
+fn worlds_are_what_they_are_said_to_be() {
+    for cell in all() {
+        let [policy, log] = cell.costs(40_000, 3);
+        match cell.truth {
+            Truth::Worse => assert!(policy > log, "{}: {policy} {log}", cell.name),
+            Truth::Gain => assert!(policy < log, "{}: {policy} {log}", cell.name),
+            Truth::NoGain => {}
+        }
+        let far = |v: f64| (if cell.cost { v } else { -v } - policy).abs() > 0.1 * (1.0 + v.abs());
+        let heavy = cell.name.contains("pareto") || cell.name.contains("log std 2");
+        assert!(heavy || !cell.value.is_some_and(far), "{}: {policy}", cell.name);
+    }
+}
