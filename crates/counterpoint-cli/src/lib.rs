@@ -18,6 +18,7 @@ mod log_args;
 mod memory;
 mod monitor;
 mod output;
+mod pack;
 mod plan;
 mod progress;
 mod recipe;
@@ -29,6 +30,7 @@ mod say;
 mod select;
 mod simulate;
 mod target;
+mod times;
 
 pub use simulate::draw_log;
 
@@ -93,6 +95,7 @@ enum Command {
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
     Describe(describe::Describe),
+    Pack(pack::Pack),
     Learn(learn::Learn),
     Select(select::Select),
     Evaluate(evaluate::Evaluate),
@@ -152,6 +155,7 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) ->
         Command::Demo(c) => c.run(),
         Command::Simulate(c) => c.run(),
         Command::Describe(c) => c.run(),
+        Command::Pack(c) => c.run(),
         Command::Learn(c) => c.run(),
         Command::Select(c) => c.run(),
         Command::Evaluate(c) => c.run(),

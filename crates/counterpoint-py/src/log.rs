@@ -5,7 +5,8 @@ use crate::policy::Policy;
 use crate::table::{Parts as TableParts, Table};
 use crate::work;
 use counterpoint::data::{
-    BareLog, LogConfig, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, columns, read_bare_log, read_log,
+    BareLog, LogConfig, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store, columns, read_bare_log,
+    read_log,
 };
 use counterpoint::describe::check_propensities;
 use counterpoint::policy::SavedPolicy;
@@ -148,7 +149,7 @@ fn from_files(
 ) -> Result<Log> {
     let beside = given.first().and_then(|l| LogConfig::beside(l)).map(LogConfig::load).transpose()?;
     let config = said.or(beside.unwrap_or_default());
-    let name = given.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
+    let name = Store::name_of(given);
     let (roles, options) = plan(config, manner, policy, || columns(given)).map_err(|e| e.at(name.clone()))?;
     let log = match roles.propensity {
         PropensityRole::Column(_) => read_log(given, &roles, &options)?,
