@@ -18,6 +18,7 @@ mod log_args;
 mod memory;
 mod monitor;
 mod output;
+mod pack;
 mod plan;
 mod progress;
 mod recipe;
@@ -29,9 +30,10 @@ mod say;
 mod select;
 mod simulate;
 mod target;
+mod times;
 
-pub use log_args::{parts_of_files, parts_of_times};
 pub use simulate::draw_log;
+pub use times::{parts_of_files, parts_of_times};
 
 use clap::{Parser, Subcommand};
 use counterpoint::error::Kind;
@@ -94,6 +96,7 @@ enum Command {
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
     Describe(describe::Describe),
+    Pack(pack::Pack),
     Learn(learn::Learn),
     Select(select::Select),
     Evaluate(evaluate::Evaluate),
@@ -153,6 +156,7 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) ->
         Command::Demo(c) => c.run(),
         Command::Simulate(c) => c.run(),
         Command::Describe(c) => c.run(),
+        Command::Pack(c) => c.run(),
         Command::Learn(c) => c.run(),
         Command::Select(c) => c.run(),
         Command::Evaluate(c) => c.run(),

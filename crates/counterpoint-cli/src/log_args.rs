@@ -2,12 +2,11 @@
 //!
 //! What the flags leave open is taken from `log.toml`; what is then still open is an error that lists the columns.
 
-use crate::say;
+use crate::{say, times};
 use clap::Args;
 use counterpoint::data::{
-    Column, Estimated, Input, LogConfig, MISSING, Missing, Part, PropensityRole, ReadOptions, Roles, Scratch,
-    SplitRule, Table, TargetColumns, columns, files_of, likely_clusters, parts_by_number, parts_by_time, read_bare_log,
-    read_log,
+    Estimated, Input, LogConfig, MISSING, Missing, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store,
+    TargetColumns, columns, files_of, likely_clusters, read_bare_log, read_log,
 };
 use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
@@ -18,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Log")]
 pub(crate) struct LogArgs {
-    /// The log: .parquet, .csv, .tsv, .csv.gz or .arrow; a file, a directory (key=value folders become columns), a quoted
+    /// The log: .parquet, .csv, .tsv, .csv.gz or .arrow, or a store (.cps) that `pack` has made; a file, a directory (key=value folders become columns), a quoted
     /// pattern such as 'logs/*.parquet', or several of them.
     pub(crate) log: Vec<PathBuf>,
     /// Context columns, separated by commas; a name with a comma in it is written in double quotes. '*' takes every column
@@ -124,22 +123,7 @@ impl LogArgs {
                 config.action = Some(policy.columns().actions);
             }
         }
-        let missing = config.missing();
-        if !missing.is_empty() {
-            let flag = |m: &&str| match *m {
-                "propensity" => "--propensity COLUMN, or --propensity fit to estimate it".to_string(),
-                m => format!("--{m}"),
-            };
-            let flags: Vec<String> = missing.iter().map(flag).collect();
-            let mut what = format!("it is not said which column is the {}", missing.join(", the "));
-            what = what.replace("the reward", "the reward (or cost)");
-            let known: Vec<String> = columns(&paths)?.iter().map(|c| format!("{c:?}")).collect();
-            return Err(Error::data(what).at(name(&paths)).hint(format!(
-                "name it with {}; or once in log.toml; the columns are: {}",
-                flags.join(", "),
-                known.join(", ")
-            )));
-        }
+        refuse_missing(&config, &paths)?;
         if config.has_patterns() {
             config.expand(&columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
         }
@@ -190,9 +174,9 @@ impl LogArgs {
         Ok(files)
     }
 
-    /// The log by name, for people.
+    /// The log by name, for people; a store has the name of the log it was packed from.
     pub(crate) fn name(&self) -> String {
-        name(&self.log)
+        Store::name_of(&self.log)
     }
 
     /// The division in words.
@@ -214,9 +198,29 @@ impl LogArgs {
         }
     }
 
-    /// The flags over log.toml, and which file that was.
+    /// Which column is which, and where the log is: flags over `known`, or over log.toml where nothing is known.
+    pub(crate) fn columns_and_paths(&self, known: Option<LogConfig>) -> Result<(LogConfig, Vec<PathBuf>)> {
+        let config = match known {
+            Some(known) => self.flags().or(known),
+            None => self.config()?.0,
+        };
+        let paths = self.paths(&config)?;
+        refuse_missing(&config, &paths)?;
+        Ok((config, paths))
+    }
+
+    /// The flags over log.toml, or over what a store says, and which file that was.
     fn config(&self) -> Result<(LogConfig, Option<PathBuf>)> {
-        let flags = LogConfig {
+        let flags = self.flags();
+        let file = self.log_config.clone().or_else(|| self.log.first().and_then(|l| LogConfig::beside(l)));
+        match file {
+            Some(path) => Ok((flags.or(LogConfig::load(&path)?), Some(path))),
+            None => Ok((flags, None)),
+        }
+    }
+
+    fn flags(&self) -> LogConfig {
+        LogConfig {
             path: None,
             context: split_names(self.context.as_deref()),
             exclude: split_names(self.exclude.as_deref()),
@@ -233,11 +237,6 @@ impl LogArgs {
             time: self.time.clone(),
             categorical: split_names(self.categorical.as_deref()),
             missing: self.missing,
-        };
-        let file = self.log_config.clone().or_else(|| self.log.first().and_then(|l| LogConfig::beside(l)));
-        match file {
-            Some(path) => Ok((flags.or(LogConfig::load(&path)?), Some(path))),
-            None => Ok((flags, None)),
         }
     }
 
@@ -251,67 +250,34 @@ impl LogArgs {
     }
 }
 
+/// Refuses roles of which it is not said which column they are.
+fn refuse_missing(config: &LogConfig, paths: &[PathBuf]) -> Result<()> {
+    let missing = config.missing();
+    if !missing.is_empty() {
+        let flag = |m: &&str| match *m {
+            "propensity" => "--propensity COLUMN, or --propensity fit to estimate it".to_string(),
+            m => format!("--{m}"),
+        };
+        let flags: Vec<String> = missing.iter().map(flag).collect();
+        let mut what = format!("it is not said which column is the {}", missing.join(", the "));
+        what = what.replace("the reward", "the reward (or cost)");
+        let known: Vec<String> = columns(paths)?.iter().map(|c| format!("{c:?}")).collect();
+        return Err(Error::data(what).at(name(paths)).hint(format!(
+            "name it with {}; or once in log.toml; the columns are: {}",
+            flags.join(", "),
+            known.join(", ")
+        )));
+    }
+    Ok(())
+}
+
 /// Divides a log by time, and says what moved between the earlier and the later rows.
 fn by_time(log: Log, paths: &[PathBuf], time: &str, engine: &Engine) -> Result<Log> {
-    let log = log.with_parts(&parts_of_files(paths, time)?)?;
+    let log = log.with_parts(&times::parts_of_files(paths, time)?)?;
     let divided = log.split(SplitRule::Column)?;
     let moved = drift(&divided.train.on(engine), &divided.test.on(engine))?;
     say::note(format_args!("divided by {time}; from train to test: {moved}"));
     Ok(log)
-}
-
-/// The part of every row of these files by the time in a column.
-pub fn parts_of_files(paths: &[PathBuf], time: &str) -> Result<Vec<Part>> {
-    let mut times = Times::None;
-    for file in files_of(paths)? {
-        let table = Table::read(&file, &[time.to_string()])?;
-        times.add(table.columns.into_iter().next().map(|c| c.1), time)?;
-    }
-    times.parts(time)
-}
-
-/// The part of every row by its time, numbers or words that sort as they should.
-pub fn parts_of_times(times: Column, name: &str) -> Result<Vec<Part>> {
-    let mut all = Times::None;
-    all.add(Some(times), name)?;
-    all.parts(name)
-}
-
-/// The times of all rows.
-enum Times {
-    None,
-    Numbers(Vec<f64>),
-    Words(Vec<String>),
-}
-
-impl Times {
-    fn add(&mut self, column: Option<Column>, time: &str) -> Result<()> {
-        match (&mut *self, column) {
-            (_, None) => {}
-            (Times::None, Some(Column::Numbers(v))) => *self = Times::Numbers(v),
-            (Times::None, Some(Column::Words(v))) => *self = Times::Words(v),
-            (Times::Numbers(all), Some(Column::Numbers(v))) => all.extend(v),
-            (Times::Words(all), Some(Column::Words(v))) => all.extend(v),
-            _ => {
-                return Err(Error::data("it is numbers in one file and words in another")
-                    .at(format!("column {time:?}"))
-                    .hint("write times in one way"));
-            }
-        }
-        Ok(())
-    }
-
-    fn parts(&self, time: &str) -> Result<Vec<Part>> {
-        let place = |e: Error| e.at(format!("column {time:?}"));
-        match self {
-            Times::Numbers(v) => parts_by_number(v).map_err(place),
-            Times::Words(v) => match v.iter().position(String::is_empty) {
-                Some(i) => Err(Error::data("the time is missing").at(format!("row {}, column {time:?}", i + 1))),
-                None => Ok(parts_by_time(v)),
-            },
-            Times::None => Ok(Vec::new()),
-        }
-    }
 }
 
 /// A way with missing contexts by its name.

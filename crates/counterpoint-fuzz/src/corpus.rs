@@ -1,6 +1,6 @@
 //! Examples that every door accepts: made here, and the files of every version that the library keeps.
 
-use counterpoint::data::{Column, Journal, Table};
+use counterpoint::data::{Column, Journal, LogConfig, Packing, Table, pack};
 use counterpoint::policy::Family;
 use counterpoint::policy::SavedPolicy;
 use counterpoint::select::Grid;
@@ -116,6 +116,20 @@ pub(crate) fn parquet() -> Vec<Vec<u8>> {
 
 pub(crate) fn arrow() -> Vec<Vec<u8>> {
     vec![written("arrow")]
+}
+
+/// A packed log.
+pub(crate) fn stores() -> Vec<Vec<u8>> {
+    let made = || -> Option<Vec<u8>> {
+        let directory = tempfile::tempdir().ok()?;
+        let [from, to] = ["log.csv", "log.cps"].map(|name| directory.path().join(name));
+        table().write(&from).ok()?;
+        let columns =
+            "context = [\"x0\", \"city\"]\naction = \"action\"\nreward = \"reward\"\npropensity = \"propensity\"\n";
+        pack(&[from], &LogConfig::from_toml(columns).ok()?, &to, &Packing::default(), &|_| {}).ok()?;
+        std::fs::read(&to).ok()
+    };
+    made().into_iter().collect()
 }
 
 /// Bytes that only seed what is made of them.

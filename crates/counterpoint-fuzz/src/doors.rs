@@ -100,6 +100,11 @@ pub(crate) fn arrow(bytes: &[u8]) -> bool {
     log("arrow", bytes)
 }
 
+/// Bytes as they are.
+pub(crate) fn store(bytes: &[u8]) -> bool {
+    log("cps", bytes)
+}
+
 fn log(ending: &str, bytes: &[u8]) -> bool {
     let roles = Roles {
         contexts: ["x0", "city"].map(String::from).to_vec(),

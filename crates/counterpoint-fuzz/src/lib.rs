@@ -76,7 +76,7 @@ const TEXT: &[&str] = &[
 const BYTES: &[&str] = &["\0\0\0\0", "\u{7f}", "PAR1", "ARROW1", "\0", "\u{1}"];
 
 /// All doors and laws, each once.
-pub const DOORS: [Door; 14] = [
+pub const DOORS: [Door; 15] = [
     Door { name: "policy", run: doors::policy, examples: corpus::policies, words: JSON },
     Door { name: "rival", run: doors::policy, examples: corpus::rivals, words: JSON },
     Door { name: "recipe", run: doors::recipe, examples: corpus::recipes, words: TOML },
@@ -88,6 +88,7 @@ pub const DOORS: [Door; 14] = [
     Door { name: "csv.gz", run: doors::csv_gz, examples: corpus::csv_gz, words: BYTES },
     Door { name: "parquet", run: doors::parquet, examples: corpus::parquet, words: BYTES },
     Door { name: "arrow", run: doors::arrow, examples: corpus::arrow, words: BYTES },
+    Door { name: "store", run: doors::store, examples: corpus::stores, words: JSON },
     Door { name: "estimates", run: laws::estimates, examples: corpus::numbers, words: BYTES },
     Door { name: "expectations", run: laws::expectations, examples: corpus::numbers, words: BYTES },
     Door { name: "certificates", run: laws::certificates, examples: corpus::numbers, words: BYTES },

@@ -5,7 +5,7 @@ use crate::policy::Policy;
 use crate::table::{Parts as TableParts, Table};
 use crate::work;
 use counterpoint::data::{
-    BareLog, Column, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, columns,
+    BareLog, Column, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store, columns,
     read_bare_log, read_log,
 };
 use counterpoint::describe::check_propensities;
@@ -226,7 +226,7 @@ fn from_files(
 ) -> Result<Log> {
     let beside = given.first().and_then(|l| LogConfig::beside(l)).map(LogConfig::load).transpose()?;
     let config = said.or(beside.unwrap_or_default());
-    let name = given.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
+    let name = Store::name_of(given);
     let time = config.time.clone();
     let (roles, options) = plan(config, manner, policy, || columns(given)).map_err(|e| e.at(name.clone()))?;
     let log = match roles.propensity {

@@ -5,7 +5,7 @@ use crate::support::{Place, snapshot};
 #[test]
 fn help_is_as_it_was_read_and_approved() {
     let place = Place::new();
-    let words = "demo simulate describe learn select evaluate certify plan act monitor rival recipe completions";
+    let words = "demo simulate describe pack learn select evaluate certify plan act monitor rival recipe completions";
     let commands: Vec<&str> = words.split(' ').collect();
     let program = place.run("--help");
     let whole = String::from_utf8(program.stdout).unwrap();

@@ -14,5 +14,6 @@ mod invariance;
 mod manners;
 mod outputs;
 mod readme;
+mod store;
 mod support;
 mod tables;

@@ -86,6 +86,27 @@ impl BlockBuilder {
         Ok(())
     }
 
+    /// The blocks that are full, for a caller who keeps them elsewhere.
+    #[cfg(feature = "readers")]
+    pub(super) fn take_full(&mut self) -> Result<Vec<Block>> {
+        if self.last.as_ref().is_some_and(|b| b.rows() == BLOCK_ROWS) {
+            self.seal()?;
+        }
+        Ok(std::mem::take(&mut self.blocks))
+    }
+
+    /// The block rows are added to, if there are rows in it.
+    #[cfg(feature = "readers")]
+    pub(super) fn last(&self) -> Option<&Block> {
+        self.last.as_ref().filter(|b| b.rows() > 0)
+    }
+
+    /// Goes on after `next` blocks that are kept elsewhere, with rows that are not yet a full block.
+    #[cfg(feature = "readers")]
+    pub(super) fn resume(&mut self, next: u64, last: Option<Block>) {
+        (self.next, self.last) = (next, last);
+    }
+
     fn seal(&mut self) -> Result<()> {
         let Some(mut block) = self.last.take().filter(|b| b.rows() > 0) else { return Ok(()) };
         self.next = block.index + 1;

@@ -82,6 +82,13 @@ impl Levels {
         &self.words
     }
 
+    /// Words in the order of their numbers, to which more may come.
+    #[cfg(feature = "readers")]
+    pub(super) fn open(words: Vec<String>) -> Self {
+        let codes = words.iter().enumerate().map(|(i, w)| (w.clone(), i)).collect();
+        Levels { codes, words, closed: false }
+    }
+
     /// What is wrong with a word that was refused.
     fn refuse(&self, word: Option<&str>) -> Reason {
         match word {
@@ -280,6 +287,18 @@ impl Checker {
     pub(super) fn dropped(&self) -> Dropped {
         let columns = (0..self.counts.len()).filter(|&c| self.counts[c] > 0);
         Dropped { rows: self.rows, columns: columns.map(|c| (self.name(c).to_string(), self.counts[c])).collect() }
+    }
+
+    /// Counts on from what was left out before.
+    #[cfg(feature = "readers")]
+    pub(super) fn resume(&mut self, dropped: &Dropped) {
+        self.rows = dropped.rows;
+        let mut before = dropped.columns.iter().peekable();
+        for c in 0..self.counts.len() {
+            if let Some((_, n)) = before.next_if(|(name, _)| name == self.name(c)) {
+                self.counts[c] = *n;
+            }
+        }
     }
 
     fn name(&self, c: usize) -> &str {

@@ -25,11 +25,33 @@ impl Checksum {
         }
     }
 
+    /// Of some numbers, in four lanes, so that the processor need not wait for one product before it starts the next: as fast as memory is
+    /// read. Each number changes one lane, and all four end in the result, so a change of one number always shows.
+    #[cfg(feature = "readers")]
+    pub(crate) fn of_words(words: &[u64]) -> Self {
+        let mut lanes = [0u64; 4].map(|_| Checksum::default());
+        let fours = words.chunks_exact(4);
+        let rest = fours.remainder();
+        for four in fours {
+            lanes.iter_mut().zip(four).for_each(|(lane, word)| lane.add_word(*word));
+        }
+        let mut sum = Checksum::default();
+        rest.iter().chain(&lanes.map(|l| l.0)).chain(&[words.len() as u64]).for_each(|w| sum.add_word(*w));
+        sum
+    }
+
+    /// As a number.
+    #[cfg(feature = "readers")]
+    pub(crate) fn value(self) -> u64 {
+        self.0
+    }
+
     /// One number, as one step.
     ///
     /// The product alone carries differences upwards only: one in the highest bit, a sign, would stay there, and two wrong signs would
     /// cancel. Folding the upper half onto the lower one brings it back into play.
     #[cfg(feature = "readers")]
+    #[inline]
     pub(crate) fn add_word(&mut self, word: u64) {
         let product = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = product ^ (product >> 32);

@@ -22,6 +22,7 @@ use super::input::Missing;
 use super::log::{Outcome, Schema};
 use super::propensities::PropensityRole;
 use super::read::{Roles, find::fixed_part};
+use super::store::Store;
 use super::target::TargetColumns;
 use super::weighting::Weighting;
 use crate::error::{Error, Result};
@@ -158,9 +159,12 @@ impl LogConfig {
         Ok(config)
     }
 
-    /// Reads a `log.toml`; the paths in it are taken from where it stands.
+    /// Reads a `log.toml`; the paths in it are taken from where it stands. Of a store it is what the store says.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
+        if Store::is_named(path) {
+            return Store::open(path)?.config();
+        }
         let mut config = Self::from_toml(&read_text(path)?).map_err(|e| e.at(path.display().to_string()))?;
         let base = path.parent().unwrap_or(Path::new(""));
         for p in config.path.iter_mut().flatten() {
@@ -169,8 +173,11 @@ impl LogConfig {
         Ok(config)
     }
 
-    /// Where the `log.toml` of a log would be, if there is one: in the directory, or beside the file or pattern.
+    /// Where the `log.toml` of a log would be, if there is one: in the directory, or beside the file or pattern. A store is its own.
     pub fn beside(log: &Path) -> Option<PathBuf> {
+        if Store::is_named(log) {
+            return Some(log.to_path_buf());
+        }
         let base = if log.is_dir() { log.to_path_buf() } else { fixed_part(log.parent().unwrap_or(Path::new(""))) };
         Some(base.join(LOG_CONFIG)).filter(|p| p.is_file())
     }

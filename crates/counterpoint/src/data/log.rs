@@ -172,6 +172,18 @@ impl Block {
         }
     }
 
+    /// The block with its columns in memory.
+    #[cfg(feature = "readers")]
+    pub(super) fn in_memory(mut self) -> Self {
+        self.ids.to_mut();
+        let Block { x, a, log_p, y, omega, target, cluster, .. } = &mut self;
+        let columns = x.iter_mut().chain(a).chain([log_p, y, omega]).chain(target).chain(cluster);
+        for column in columns {
+            column.to_mut();
+        }
+        self
+    }
+
     pub(super) fn push(&mut self, from: &Block, i: usize) {
         self.ids.to_mut().push(from.ids[i]);
         let columns = self.x.iter_mut().zip(&from.x).chain(self.a.iter_mut().zip(&from.a));

@@ -12,6 +12,7 @@ mod claim;
 #[cfg(feature = "readers")]
 mod config;
 pub(crate) mod files;
+mod gather;
 mod hashes;
 mod input;
 mod journal;
@@ -26,6 +27,8 @@ mod sample;
 mod scratch;
 mod sketch;
 mod split;
+#[cfg(feature = "readers")]
+mod store;
 mod summary;
 #[cfg(feature = "readers")]
 mod table;
@@ -52,13 +55,15 @@ pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
 pub use propensities::{ActionModel, BareLog, Estimated, Propensities, PropensityRole};
 #[cfg(feature = "readers")]
 pub use read::{
-    ContextBatch, ContextDecoder, ContextReader, ReadOptions, Roles, check_format, columns, decoding, files_of,
-    read_bare_log, read_contexts, read_log,
+    ContextBatch, ContextDecoder, ContextReader, Into, Packed, Packing, ReadOptions, Roles, check_format, columns,
+    decoding, files_of, pack, read_bare_log, read_contexts, read_log,
 };
 pub use sample::{Sample, Sampled};
 pub use scratch::{Scratch, Span};
 pub use sketch::{Digest, Distributions, EXACT, Quantiles};
 pub use split::{Part, Parts, SplitRule};
+#[cfg(feature = "readers")]
+pub use store::Store;
 pub use summary::{Columns, Summaries, Summary};
 #[cfg(feature = "readers")]
 pub use table::{Column, Table};

@@ -2,7 +2,8 @@
 //!
 //! A log of 10^8 rows need not fit in memory: with a [`Scratch`] its columns live in a file without a name, which the system
 //! pages in and out as passes go by and takes away with the process. Everything above sees slices either way ([`Span`]).
-//! Mapping a file is the one thing here that the compiler cannot check: it is sound because nobody else can open the file.
+//! Mapping a file is the one thing here that the compiler cannot check: a scratch file is safe because nobody else can open it, a store
+//! ([`Store`](super::Store)) because nobody should.
 
 use crate::error::{Error, Hint, Remedy, Result};
 use bytemuck::Pod;
@@ -66,18 +67,42 @@ impl Spill {
     }
 }
 
-/// A scratch file, written.
+/// A scratch file or a store, written.
 #[derive(Clone)]
 pub(crate) struct Mapped(Arc<Mmap>);
 
 impl Mapped {
+    /// A file with a name, to be read. Whoever changes or cuts it while it is mapped takes the numbers away under our hands.
+    #[cfg(feature = "readers")]
+    pub(super) fn of(file: &File) -> std::io::Result<Self> {
+        // SAFETY: it is only read, as numbers of which every pattern of bits is one. We ourselves never change or cut what a store has
+        // published (data/store/write.rs); that no other program does so is asked of the user, as by all who map files.
+        #[allow(unsafe_code)]
+        let map = unsafe { Mmap::map(file) }?;
+        #[cfg(unix)]
+        let _ = map.advise(memmap2::Advice::WillNeed); // read ahead; where that is not done it is only slower
+        Ok(Mapped(Arc::new(map)))
+    }
+
+    /// Words from a place on; none where they are not in the file.
+    #[cfg(feature = "readers")]
+    pub(super) fn words(&self, place: usize, len: usize) -> Option<&[u64]> {
+        bytemuck::try_cast_slice(self.bytes(place, len.checked_mul(8)?)?).ok()
+    }
+
+    /// Bytes from a place on; none where they are not in the file.
+    #[cfg(feature = "readers")]
+    pub(super) fn bytes(&self, place: usize, len: usize) -> Option<&[u8]> {
+        self.0.get(place..place.checked_add(len)?)
+    }
+
     /// `len` numbers from a place on.
     pub(crate) fn span<T: Pod>(&self, place: usize, len: usize) -> Span<T> {
         Span(Held::File { map: self.0.clone(), place, len })
     }
 }
 
-/// A run of numbers, in memory or in a scratch file.
+/// A run of numbers, in memory, in a scratch file or in a store.
 #[derive(Clone)]
 pub struct Span<T>(Held<T>);
 

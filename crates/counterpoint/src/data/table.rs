@@ -8,7 +8,7 @@ use super::input::list;
 use super::log::{Log, Outcome};
 use super::read::find::Kind;
 use super::read::sums;
-use super::read::{ReadOptions, Roles};
+use super::read::{ReadOptions, Roles, not_written};
 use super::split::Part;
 use super::target::TargetColumns;
 use crate::error::{Error, Result, nearest};
@@ -197,6 +197,7 @@ impl Table {
                 batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
                 writer.close().map(drop).map_err(|e| failed(&e))
             }
+            Kind::Store => Err(not_written(path)),
             Kind::Csv => self.write_csv(file).map_err(|e| failed(&e)),
             Kind::CsvGz => {
                 let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());

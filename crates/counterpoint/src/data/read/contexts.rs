@@ -1,9 +1,9 @@
 //! Rows that have contexts and nothing else: what a policy is asked about.
 
 use super::super::check::{Checker, Chunk, Context, Values};
+use super::super::gather::Expansion;
 use super::super::input::Input;
 use super::super::log::Dropped;
-use super::super::rows::Expansion;
 use super::super::table::Column;
 use super::open::{Batch, Batches, Pieces};
 use super::{Decoded, cells, decode, find::find, spread, unique};

@@ -17,6 +17,7 @@ pub(in super::super) enum Kind {
     Csv,
     CsvGz,
     Arrow,
+    Store,
 }
 
 impl Kind {
@@ -28,6 +29,7 @@ impl Kind {
             () if ends(&[".csv", ".tsv"]) => Ok(Kind::Csv),
             () if ends(&[".csv.gz", ".tsv.gz"]) => Ok(Kind::CsvGz),
             () if ends(&[".arrow", ".feather", ".ipc"]) => Ok(Kind::Arrow),
+            () if ends(&[".cps"]) => Ok(Kind::Store),
             () => Err(Error::data("its name does not end in a format that is read or written")
                 .at(path.display().to_string())
                 .hint("use .parquet, .csv, .csv.gz or .arrow")),
@@ -39,6 +41,7 @@ impl Kind {
             Kind::Parquet => "parquet",
             Kind::Csv | Kind::CsvGz => "csv",
             Kind::Arrow => "arrow",
+            Kind::Store => "cps",
         }
     }
 }

@@ -14,6 +14,7 @@ mod disguise;
 pub(super) mod find;
 mod ipc;
 mod open;
+mod pack;
 mod quotes;
 pub(super) mod sums;
 
@@ -21,6 +22,8 @@ pub(super) use cells::spells;
 pub use contexts::{ContextBatch, ContextDecoder, ContextReader, read_contexts};
 pub(super) use csv::is_formula;
 pub use open::decoding;
+pub(super) use open::{Batch, columns_hint};
+pub use pack::{Into, Packed, Packing, pack};
 
 use super::check::{Chunk, Context, Reason, Values};
 use super::input::{Input, Missing};
@@ -28,14 +31,14 @@ use super::log::{Log, Outcome};
 use super::propensities::{BareLog, PropensityRole};
 use super::rows::{Layout, Rows};
 use super::scratch::Scratch;
+use super::store::{Store, log_of};
 use super::table::{Column, Table};
 use super::target::TargetColumns;
-use super::weighting::Weighting;
 use crate::error::{Error, Hint, Remedy, Result};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_buffer::ScalarBuffer;
 use find::find;
-use open::{Batch, Pieces, Typed};
+use open::{Pieces, Typed};
 use std::borrow::Borrow;
 use std::path::Path;
 
@@ -134,6 +137,9 @@ pub fn read_bare_log<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadO
 fn collect<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) -> Result<Log> {
     let mut to = Collector::new(roles, options)?;
     let files = Pieces::new(find(paths)?);
+    if let Some(store) = store_of(&files)? {
+        return log_of(&store, roles, options);
+    }
     for (index, piece) in files.pieces.iter().enumerate() {
         let name = piece.name();
         let mut before = 0;
@@ -147,6 +153,17 @@ fn collect<P: AsRef<Path>>(paths: &[P], roles: &Roles, options: &ReadOptions) ->
     }
     let place = || paths.iter().map(|p| p.as_ref().display().to_string()).collect::<Vec<_>>().join(", ");
     to.finish().map_err(|e| e.at(place()))
+}
+
+/// The store among the files, which must be alone.
+fn store_of(files: &Pieces) -> Result<Option<Store>> {
+    match files.pieces.iter().find(|p| Store::is_named(&p.path)) {
+        Some(piece) if files.pieces.len() > 1 => Err(Error::data("a store is a whole log, and there are other files")
+            .at(piece.name())
+            .hint("name the store alone; files are added to a store by packing them into it")),
+        Some(piece) => Store::open(&piece.path).map(Some),
+        None => Ok(None),
+    }
 }
 
 impl Log {
@@ -247,24 +264,16 @@ impl<'a> Collector<'a> {
         if let Some(stray) = options.categorical.iter().find(|c| !contexts.contains(&c.as_str())) {
             return Err(Error::data("it is named as categorical and is not a context").at(format!("column {stray:?}")));
         }
-        let (outcome, direction) = roles.outcome.clone().unwrap_or((String::new(), Outcome::Cost));
-        let layout = Layout {
-            contexts: contexts.iter().map(|n| Context::number(n)).collect(),
-            actions: roles.actions.clone(),
-            outcome,
-            direction,
-            propensity: roles.propensity.column().map(String::from),
-            weight: roles.count.as_ref().or(roles.weight.as_ref()).cloned(),
-            weighting: match (&roles.count, &roles.weight) {
-                (None, Some(_)) => Weighting::Sampling,
-                _ => Weighting::Counts, // also where there are no weights: every row is one
-            },
-            cluster: roles.cluster.clone(),
-            target: roles.target.clone(),
-            split: roles.split.clone(),
-        };
+        let layout = Layout::of(roles, &contexts);
         Rows::new(layout.clone(), false, None)?;
         Ok(Collector { options, columns: layout.columns(), layout, log: None })
+    }
+
+    /// Goes on with a log whose contexts are known.
+    fn go_on(&mut self, layout: Layout, resume: impl FnOnce(Rows) -> Rows) -> Result<()> {
+        self.layout = layout;
+        self.log = Some(resume(Rows::new(self.layout.clone(), self.options.drop_invalid, None)?));
+        Ok(())
     }
 
     /// Adds a batch of the unique columns; `before` rows of its file came earlier.
@@ -312,9 +321,19 @@ pub fn files_of<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<std::path::PathBuf>> 
     Ok(find(paths)?.into_iter().map(|p| p.path).collect())
 }
 
-/// Refuses a name that does not end as a format that is read and written.
+/// Refuses a name that does not end as a format in which tables are written.
 pub fn check_format(path: impl AsRef<Path>) -> Result<()> {
-    find::Kind::of(path.as_ref()).map(|_| ())
+    match find::Kind::of(path.as_ref())? {
+        find::Kind::Store => Err(not_written(path.as_ref())),
+        _ => Ok(()),
+    }
+}
+
+/// A table that would go where only logs are packed.
+pub(super) fn not_written(path: &Path) -> Error {
+    Error::data("a store is packed from a log, not written as a table")
+        .at(path.display().to_string())
+        .hint("use .parquet, .csv, .csv.gz or .arrow")
 }
 
 /// The columns of the first file, those its folders give last.

@@ -1,6 +1,7 @@
 //! One file as a stream of batches: only the wanted columns are decoded, in the order they were asked for.
 
 use super::super::input::list;
+use super::super::store::{self, Store};
 use super::cells::spells;
 use super::csv;
 use super::find::{Kind, Piece};
@@ -20,9 +21,9 @@ use std::sync::Arc;
 const BATCH: usize = 16_384;
 
 /// Some rows of the wanted columns.
-pub(super) struct Batch {
-    pub(super) rows: usize,
-    pub(super) columns: Vec<ArrayRef>,
+pub(in super::super) struct Batch {
+    pub(in super::super) rows: usize,
+    pub(in super::super) columns: Vec<ArrayRef>,
 }
 
 /// The batches of a file.
@@ -142,6 +143,7 @@ enum Opened {
     Parquet(Box<ParquetRecordBatchReaderBuilder<File>>),
     Csv(Box<csv::Cells>),
     Arrow(PathBuf, Vec<String>),
+    Store(Box<store::Cells>),
 }
 
 fn open(piece: &Piece) -> Result<Opened> {
@@ -160,6 +162,7 @@ fn open(piece: &Piece) -> Result<Opened> {
             let text: Box<dyn Read + Send> = Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(file)));
             Ok(Opened::Csv(Box::new(csv::open(text)?)))
         }
+        Kind::Store => Ok(Opened::Store(Box::new(store::Cells::new(Store::open(path)?)))),
         Kind::Arrow => {
             guarded(|| ipc::check(&file))?;
             let reader = guarded(|| {
@@ -178,6 +181,7 @@ impl Opened {
             Opened::Parquet(b) => b.schema().fields().iter().map(|f| f.name().clone()).collect(),
             Opened::Csv(c) => c.header().to_vec(),
             Opened::Arrow(_, header) => header.clone(),
+            Opened::Store(cells) => cells.header(),
         }
     }
 
@@ -190,6 +194,7 @@ impl Opened {
         let chosen = || wanted(&header, names).map_err(|e| e.hint(columns_hint(&header, names)));
         match self {
             Opened::Csv(cells) => Ok(Box::new((*cells).choose(names)?)),
+            Opened::Store(cells) => Ok(Box::new((*cells).choose(names)?)),
             Opened::Parquet(builder) => {
                 let chosen = chosen()?;
                 let facts = builder.metadata().file_metadata();
@@ -286,7 +291,7 @@ pub(super) fn wanted(header: &[String], names: &[&str]) -> Result<Vec<usize>> {
 }
 
 /// The columns there are, and the one that was perhaps meant.
-pub(super) fn columns_hint(header: &[String], names: &[&str]) -> String {
+pub(in super::super) fn columns_hint(header: &[String], names: &[&str]) -> String {
     let missing = names.iter().find(|n| !header.iter().any(|h| h == *n));
     let twice = names.iter().find(|n| header.iter().filter(|h| h == *n).count() > 1);
     let near = missing.and_then(|n| nearest(n, header));
