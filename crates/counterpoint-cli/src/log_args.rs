@@ -6,7 +6,7 @@ use crate::{say, times};
 use clap::Args;
 use counterpoint::data::{
     Estimated, Input, LogConfig, MISSING, Missing, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store,
-    TargetColumns, columns, files_of, likely_clusters, read_bare_log, read_log,
+    TargetColumns, columns, likely_clusters, read_bare_log, read_log,
 };
 use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;

@@ -61,7 +61,7 @@ impl Pack {
             into: if self.append { Into::Old } else { Into::New },
             drop_invalid: self.log.drop_invalid,
             checkpoint: self.checkpoint,
-            parts: config.time.as_ref().map(|time| crate::times::parts_of(&paths, time)).transpose()?,
+            parts: config.time.as_ref().map(|time| crate::times::parts_of_files(&paths, time)).transpose()?,
         };
         output::on_interrupt(match self.append {
             true => "the store is as it was; run the command again",
