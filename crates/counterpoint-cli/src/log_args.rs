@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Log")]
 pub(crate) struct LogArgs {
-    /// The log: .parquet, .csv, .tsv, .csv.gz or .arrow, or a store (.cps) that `pack` has made; a file, a directory (key=value folders become columns), a quoted
+    /// The log: .parquet, .csv, .tsv, .csv.gz, .jsonl or .arrow, or a store (.cps) that `pack` has made; - is standard input (CSV or JSON lines); a file, a directory (key=value folders become columns), a quoted
     /// pattern such as 'logs/*.parquet', or several of them.
     pub(crate) log: Vec<PathBuf>,
     /// Context columns, separated by commas; a name with a comma in it is written in double quotes. '*' takes every column

@@ -335,7 +335,7 @@ fn what_could_count_rows_twice_is_refused() {
     for name in ["nothing", "log/*.arrow"] {
         std::fs::create_dir_all(dir.path("nothing")).unwrap();
         let heard = said(&dir, read(&dir.path(name)));
-        assert!(heard.contains("no .parquet, .csv, .csv.gz or .arrow file"), "{heard}");
+        assert!(heard.contains("no .parquet, .csv, .csv.gz, .jsonl, .arrow or .cps file"), "{heard}");
     }
     dir.table("keyed/x=1/a.csv", &table(0, 10));
     let heard = said(&dir, read(&dir.path("keyed")));

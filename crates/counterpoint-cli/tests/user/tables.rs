@@ -86,3 +86,35 @@ fn a_wrong_column_and_a_missing_reward_are_named() {
     let said = place.done(&format!("learn missing.csv {COLUMNS} {SMALL} --drop-invalid --no-certify -o p.json"));
     assert!(said.contains("dropped 1 rows"), "{said}");
 }
+
+#[test]
+fn standard_input_is_a_log() {
+    let place = Place::with_log();
+    let plain = String::from_utf8(place.run(&format!("describe log.csv {COLUMNS} --json")).stdout).unwrap();
+    let text = place.text("log.csv");
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let cell = |(name, cell): (&&str, &str)| match cell.parse::<f64>() {
+        Ok(_) => format!("\"{name}\": {cell}"),
+        Err(_) => format!("\"{name}\": \"{cell}\""),
+    };
+    let object = |l: &str| format!("{{{}}}\n", names.iter().zip(l.split(',')).map(cell).collect::<Vec<_>>().join(", "));
+    place.write("log.jsonl", lines.map(object).collect::<String>());
+    for script in [
+        format!("cat log.csv | counterpoint describe - {COLUMNS} --json"),
+        format!(
+            "gzip -c log.csv | counterpoint describe - {} --context 'x*' --json",
+            COLUMNS.replace("--context x0,x1", "")
+        ),
+        format!("cat log.jsonl | counterpoint describe - {COLUMNS} --json"),
+        format!("counterpoint describe log.jsonl {COLUMNS} --json"),
+        format!("cat log.csv | counterpoint pack - {COLUMNS} -o log.cps -q && counterpoint describe log.cps --json"),
+    ] {
+        let out = place.shell(&script);
+        assert_eq!(String::from_utf8_lossy(&out.stdout), plain, "{script}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+    let said = place
+        .shell(&format!("cat log.csv | counterpoint describe - --time split {}", COLUMNS.replace("--split split", "")));
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("can be read once") && said.contains("hint: "), "{said}");
+}

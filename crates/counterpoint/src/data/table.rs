@@ -197,7 +197,7 @@ impl Table {
                 batches.try_for_each(|b| writer.write(&b)).map_err(|e| failed(&e))?;
                 writer.close().map(drop).map_err(|e| failed(&e))
             }
-            Kind::Store => Err(not_written(path)),
+            Kind::Store | Kind::Json | Kind::JsonGz => Err(not_written(path)),
             Kind::Csv => self.write_csv(file).map_err(|e| failed(&e)),
             Kind::CsvGz => {
                 let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());

@@ -6,6 +6,7 @@
 
 use super::super::files::identity;
 use super::super::input::list;
+use super::stdin::is_stdin;
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ pub(in super::super) enum Kind {
     Parquet,
     Csv,
     CsvGz,
+    Json,
+    JsonGz,
     Arrow,
     Store,
 }
@@ -28,6 +31,8 @@ impl Kind {
             () if ends(&[".parquet", ".pq"]) => Ok(Kind::Parquet),
             () if ends(&[".csv", ".tsv"]) => Ok(Kind::Csv),
             () if ends(&[".csv.gz", ".tsv.gz"]) => Ok(Kind::CsvGz),
+            () if ends(&[".jsonl", ".ndjson"]) => Ok(Kind::Json),
+            () if ends(&[".jsonl.gz", ".ndjson.gz"]) => Ok(Kind::JsonGz),
             () if ends(&[".arrow", ".feather", ".ipc"]) => Ok(Kind::Arrow),
             () if ends(&[".cps"]) => Ok(Kind::Store),
             () => Err(Error::data("its name does not end in a format that is read or written")
@@ -40,6 +45,7 @@ impl Kind {
         match self {
             Kind::Parquet => "parquet",
             Kind::Csv | Kind::CsvGz => "csv",
+            Kind::Json | Kind::JsonGz => "json lines",
             Kind::Arrow => "arrow",
             Kind::Store => "cps",
         }
@@ -105,6 +111,8 @@ fn expand(path: &Path) -> Result<Vec<Piece>> {
     let base = if path.is_dir() {
         walk(path, 0, &mut found)?;
         path.to_path_buf()
+    } else if is_stdin(path) {
+        return Ok(vec![Piece { path: path.to_path_buf(), keys: Vec::new() }]);
     } else if path.exists() || !text.contains(['*', '?', '[']) {
         Kind::of(path)?;
         return Ok(vec![Piece { path: path.to_path_buf(), keys: Vec::new() }]);
@@ -127,7 +135,9 @@ fn expand(path: &Path) -> Result<Vec<Piece>> {
     found.dedup();
     let Some(first) = found.first() else {
         let what = if path.is_dir() { "the directory holds" } else { "the pattern matches" };
-        return Err(Error::data(format!("{what} no .parquet, .csv, .csv.gz or .arrow file")).at(text.to_string()));
+        return Err(
+            Error::data(format!("{what} no .parquet, .csv, .csv.gz, .jsonl, .arrow or .cps file")).at(text.to_string())
+        );
     };
     let family = Kind::of(first)?.family();
     if let Some(other) = found.iter().find(|p| Kind::of(p).is_ok_and(|k| k.family() != family)) {

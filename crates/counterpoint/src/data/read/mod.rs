@@ -7,15 +7,18 @@
 
 mod cast;
 mod cells;
+mod collect;
 mod comma;
 mod contexts;
 mod csv;
 mod disguise;
 pub(super) mod find;
 mod ipc;
+mod jsonl;
 mod open;
 mod pack;
 mod quotes;
+mod stdin;
 pub(super) mod sums;
 
 pub(super) use cells::spells;
@@ -25,11 +28,10 @@ pub use open::decoding;
 pub(super) use open::{Batch, columns_hint};
 pub use pack::{Into, Packed, Packing, pack};
 
-use super::check::{Chunk, Context, Reason, Values};
+use super::check::{Context, Values};
 use super::input::{Input, Missing};
 use super::log::{Log, Outcome};
 use super::propensities::{BareLog, PropensityRole};
-use super::rows::{Layout, Rows};
 use super::scratch::Scratch;
 use super::store::{Store, log_of};
 use super::table::{Column, Table};
@@ -37,6 +39,7 @@ use super::target::TargetColumns;
 use crate::error::{Error, Hint, Remedy, Result};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_buffer::ScalarBuffer;
+use collect::Collector;
 use find::find;
 use open::{Pieces, Typed};
 use std::borrow::Borrow;
@@ -245,77 +248,6 @@ fn has_propensities(name: &str, reader: &str) -> Error {
         .hint(format!("read it with {reader}"))
 }
 
-/// Batches on their way to a log, whatever they come from.
-struct Collector<'a> {
-    options: &'a ReadOptions,
-    layout: Layout,
-    /// The columns that have a role, in the order of a chunk.
-    columns: Vec<String>,
-    log: Option<Rows>,
-}
-
-impl<'a> Collector<'a> {
-    /// The roles must make sense before any row is read.
-    fn new(roles: &Roles, options: &'a ReadOptions) -> Result<Self> {
-        let contexts: Vec<&str> = match &options.inputs {
-            Some(inputs) => inputs.iter().map(Input::name).collect(),
-            None => roles.contexts.iter().map(String::as_str).collect(),
-        };
-        if let Some(stray) = options.categorical.iter().find(|c| !contexts.contains(&c.as_str())) {
-            return Err(Error::data("it is named as categorical and is not a context").at(format!("column {stray:?}")));
-        }
-        let layout = Layout::of(roles, &contexts);
-        Rows::new(layout.clone(), false, None)?;
-        Ok(Collector { options, columns: layout.columns(), layout, log: None })
-    }
-
-    /// Goes on with a log whose contexts are known.
-    fn go_on(&mut self, layout: Layout, resume: impl FnOnce(Rows) -> Rows) -> Result<()> {
-        self.layout = layout;
-        self.log = Some(resume(Rows::new(self.layout.clone(), self.options.drop_invalid, None)?));
-        Ok(())
-    }
-
-    /// Adds a batch of the unique columns; `before` rows of its file came earlier.
-    fn add(&mut self, batch: &Batch, typed: &[Typed], file: Option<&str>, before: usize) -> Result<()> {
-        let batch = Batch { rows: batch.rows, columns: spread(batch, &self.columns) };
-        let place = |e: Error| match file {
-            Some(file) => e.at(file),
-            None => e,
-        };
-        if self.log.is_none() {
-            let names: Vec<&str> = self.columns.iter().take(self.layout.contexts.len()).map(String::as_str).collect();
-            self.layout.contexts = match &self.options.inputs {
-                Some(inputs) => inputs.iter().map(Context::of).collect(),
-                None => {
-                    let found = contexts_of(&names, &batch, typed, &self.options.categorical).map_err(&place)?;
-                    found.into_iter().map(|c| c.with(self.options.missing)).collect()
-                }
-            };
-            let (drop_invalid, scratch) = (self.options.drop_invalid, self.options.scratch.as_ref());
-            let rows = Rows::new(self.layout.clone(), drop_invalid, scratch)?;
-            self.log = Some(rows.within(self.options.memory));
-        }
-        let Some(rows) = &mut self.log else { return Ok(()) };
-        let (layout, last) = (&self.layout, self.columns.len());
-        // clusters and parts stand last
-        let named = usize::from(layout.cluster.is_some()) + usize::from(layout.split.is_some());
-        let words = |c: usize| layout.contexts.get(c).map_or(c + named >= last, |x| x.levels.is_some());
-        let decoded = decode(&batch, &self.columns, words).map_err(place)?;
-        let why = |c: usize, row: usize| -> Option<Reason> { cells::why(&batch.columns[c], row) };
-        let values = decoded.iter().map(Decoded::values).collect();
-        rows.add(&Chunk { rows: batch.rows, columns: values, file, before, why: &why })
-    }
-
-    fn finish(self) -> Result<Log> {
-        match self.log {
-            Some(rows) => rows.finish(),
-            None => Err(Error::data("the log has no rows")
-                .hint("there is a header and nothing below it: is it the right file?")),
-        }
-    }
-}
-
 /// The files that paths, directories and patterns mean, in the order they are read.
 pub fn files_of<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<std::path::PathBuf>> {
     Ok(find(paths)?.into_iter().map(|p| p.path).collect())
@@ -324,14 +256,14 @@ pub fn files_of<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<std::path::PathBuf>> 
 /// Refuses a name that does not end as a format in which tables are written.
 pub fn check_format(path: impl AsRef<Path>) -> Result<()> {
     match find::Kind::of(path.as_ref())? {
-        find::Kind::Store => Err(not_written(path.as_ref())),
+        find::Kind::Store | find::Kind::Json | find::Kind::JsonGz => Err(not_written(path.as_ref())),
         _ => Ok(()),
     }
 }
 
-/// A table that would go where only logs are packed.
+/// A table under the name of a format that is read only.
 pub(super) fn not_written(path: &Path) -> Error {
-    Error::data("a store is packed from a log, not written as a table")
+    Error::data("tables are not written in this format; a store is packed from a log")
         .at(path.display().to_string())
         .hint("use .parquet, .csv, .csv.gz or .arrow")
 }

@@ -6,6 +6,8 @@ use super::cells::spells;
 use super::csv;
 use super::find::{Kind, Piece};
 use super::ipc;
+use super::jsonl;
+use super::stdin::{self, is_stdin};
 use super::sums::{self, Sums};
 use crate::error::{Error, Result, nearest};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
@@ -13,7 +15,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -110,7 +112,11 @@ impl Pieces {
     /// All columns of the first file, those of its folders last.
     pub(super) fn columns(&self) -> Result<Vec<String>> {
         let Some(piece) = self.pieces.first() else { return Ok(Vec::new()) };
-        let mut names = open(piece).map_err(|e| piece.blame(e))?.header();
+        let opened = match is_stdin(&piece.path) {
+            true => of_stdin(Box::new(Cursor::new(stdin::peek()?))), // who reads the rows reads them from the beginning
+            false => open(piece),
+        };
+        let mut names = opened.map_err(|e| piece.blame(e))?.header();
         names.extend(piece.keys.iter().map(|(k, _)| k.clone()));
         Ok(names)
     }
@@ -142,12 +148,16 @@ impl Iterator for Batches {
 enum Opened {
     Parquet(Box<ParquetRecordBatchReaderBuilder<File>>),
     Csv(Box<csv::Cells>),
+    Json(Box<jsonl::Lines>),
     Arrow(PathBuf, Vec<String>),
     Store(Box<store::Cells>),
 }
 
 fn open(piece: &Piece) -> Result<Opened> {
     let path = &piece.path;
+    if is_stdin(path) {
+        return of_stdin(stdin::open()?);
+    }
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     if file.metadata().map_err(|e| Error::io(path, e))?.len() == 0 {
         return Err(Error::data("the file is empty (0 bytes)").hint("remove it, or write it again"));
@@ -158,10 +168,9 @@ fn open(piece: &Piece) -> Result<Opened> {
             Ok(Opened::Parquet(Box::new(builder)))
         }
         Kind::Csv => Ok(Opened::Csv(Box::new(csv::open(Box::new(file))?))),
-        Kind::CsvGz => {
-            let text: Box<dyn Read + Send> = Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(file)));
-            Ok(Opened::Csv(Box::new(csv::open(text)?)))
-        }
+        Kind::CsvGz => Ok(Opened::Csv(Box::new(csv::open(unpacked(Box::new(file)))?))),
+        Kind::Json => Ok(Opened::Json(Box::new(jsonl::open(Box::new(file))?))),
+        Kind::JsonGz => Ok(Opened::Json(Box::new(jsonl::open(unpacked(Box::new(file)))?))),
         Kind::Store => Ok(Opened::Store(Box::new(store::Cells::new(Store::open(path)?)))),
         Kind::Arrow => {
             guarded(|| ipc::check(&file))?;
@@ -175,18 +184,44 @@ fn open(piece: &Piece) -> Result<Opened> {
     }
 }
 
+type Bytes = Box<dyn Read + Send>;
+
+fn unpacked(bytes: Bytes) -> Bytes {
+    Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(bytes)))
+}
+
+/// CSV or JSON lines, packed or not, by the first bytes.
+fn of_stdin(mut from: Bytes) -> Result<Opened> {
+    let start = |from: &mut Bytes, n: u64| {
+        let mut first = Vec::new();
+        from.take(n).read_to_end(&mut first).map(|_| first).map_err(|e| Error::io("-", e))
+    };
+    let first = start(&mut from, 2)?;
+    let packed = first == [0x1f, 0x8b];
+    let whole: Bytes = Box::new(Cursor::new(first).chain(from));
+    let mut text = if packed { unpacked(whole) } else { whole };
+    let first = start(&mut text, 64)?;
+    let json = first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&first).trim_ascii_start().starts_with(b"{");
+    let text: Bytes = Box::new(Cursor::new(first).chain(text));
+    match json {
+        true => Ok(Opened::Json(Box::new(jsonl::open(text)?))),
+        false => Ok(Opened::Csv(Box::new(csv::open(text)?))),
+    }
+}
+
 impl Opened {
     fn header(&self) -> Vec<String> {
         match self {
             Opened::Parquet(b) => b.schema().fields().iter().map(|f| f.name().clone()).collect(),
             Opened::Csv(c) => c.header().to_vec(),
+            Opened::Json(l) => l.header().to_vec(),
             Opened::Arrow(_, header) => header.clone(),
             Opened::Store(cells) => cells.header(),
         }
     }
 
     fn typed(&self) -> bool {
-        !matches!(self, Opened::Csv(_))
+        !matches!(self, Opened::Csv(_) | Opened::Json(_))
     }
 
     fn choose(self, names: &[&str]) -> Result<Box<dyn Iterator<Item = Result<Batch>> + Send>> {
@@ -194,6 +229,7 @@ impl Opened {
         let chosen = || wanted(&header, names).map_err(|e| e.hint(columns_hint(&header, names)));
         match self {
             Opened::Csv(cells) => Ok(Box::new((*cells).choose(names)?)),
+            Opened::Json(lines) => Ok(Box::new((*lines).choose(names)?)),
             Opened::Store(cells) => Ok(Box::new((*cells).choose(names)?)),
             Opened::Parquet(builder) => {
                 let chosen = chosen()?;

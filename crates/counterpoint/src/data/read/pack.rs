@@ -5,9 +5,11 @@ use super::super::config::LogConfig;
 use super::super::log::{Block, Dropped};
 use super::super::split::Part;
 use super::super::store::{Shape, SourceFile, State, Writer};
+use super::collect::Collector;
 use super::find::{Piece, find};
 use super::open::Pieces;
-use super::{Collector, ReadOptions, columns, unique};
+use super::stdin::is_stdin;
+use super::{ReadOptions, columns, unique};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -250,6 +252,9 @@ const ENDS: u64 = 1 << 16;
 
 /// A file as a source: its length, and a checksum of its beginning and its end.
 fn source(piece: &Piece) -> Result<SourceFile> {
+    if is_stdin(&piece.path) {
+        return Ok(SourceFile { name: "-".into(), bytes: 0, checksum: String::new(), rows: 0, whole: false });
+    }
     let io = |e| Error::io(&piece.path, e);
     let mut file = File::open(&piece.path).map_err(io)?;
     let bytes = file.metadata().map_err(io)?.len();
