@@ -24,6 +24,9 @@ pub(in super::super) struct Writer {
     words: Vec<u64>,
 }
 
+/// A block that is not full, with the parts of its rows.
+type Unfinished = (Block, Vec<Part>);
+
 impl Writer {
     /// A new store without rows.
     pub(in super::super) fn create(path: &Path, state: State) -> Result<Self> {
@@ -42,7 +45,7 @@ impl Writer {
 
     /// A store that is there, to go on with; and its last block, with the parts of its rows, if it is not full. What stands behind the
     /// contents was left by a process that was killed, and is taken away.
-    pub(in super::super) fn open(path: &Path) -> Result<(Self, Option<(Block, Vec<Part>)>)> {
+    pub(in super::super) fn open(path: &Path) -> Result<(Self, Option<Unfinished>)> {
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
         let (state, slot, map) = contents(&file, path)?;
         let mut writer = Writer::of(path, &mut File::options(), state)?;
