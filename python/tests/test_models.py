@@ -65,8 +65,9 @@ def test_predictions_at_many_actions_are_taken_as_they_are(asked, line):
     at_knots = np.column_stack([truth(x, np.full(len(x), k)) for k in knots])
     for model in [(knots, at_knots), (knots, at_knots, truth(x, a))]:
         found = asked(model)
-        assert found["direct"]["estimate"] == pytest.approx(integral(x), abs=1e-4)
-        assert found["doubly-robust"]["estimate"] == pytest.approx(integral(x), abs=1e-4)
+        # the kink lies on a node in every row: (std / 8)^2 / 12 of the change of the slope, 2, times the density there, 1
+        assert found["direct"]["estimate"] == pytest.approx(integral(x), abs=4.2e-4)
+        assert found["doubly-robust"]["estimate"] == pytest.approx(integral(x), abs=4.2e-4)
 
 
 def test_values_are_those_of_numpy(line):

@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{Field, Schema};
 use counterpoint::{Error, Result};
-use numpy::ndarray::ArrayView2;
+use numpy::ndarray::{ArrayView1, ArrayView2, s};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
@@ -23,7 +23,7 @@ const BATCH: usize = 16_384;
 pub(crate) struct Table<'py> {
     main: Main<'py>,
     /// Further columns, of as many rows.
-    columns: Vec<(String, ArrayRef)>,
+    columns: Vec<(String, Column<'py>)>,
 }
 
 enum Main<'py> {
@@ -41,11 +41,38 @@ pub(crate) enum Column<'py> {
 }
 
 impl Column<'_> {
-    fn array(&self) -> ArrayRef {
+    /// The column where the interpreter's lock is not held.
+    fn side(&self) -> Side<'_> {
         match self {
-            Column::Numbers(v) => Arc::new(Float64Array::from_iter_values(v.as_array().iter().copied())),
-            Column::Whole(v) => Arc::new(Int64Array::from_iter_values(v.as_array().iter().copied())),
-            Column::Words(v) => Arc::new(StringArray::from_iter(v)),
+            Column::Numbers(v) => Side::Numbers(v.as_array()),
+            Column::Whole(v) => Side::Whole(v.as_array()),
+            Column::Words(v) => Side::Words(v),
+        }
+    }
+}
+
+/// A column as it lies in Python's memory.
+enum Side<'a> {
+    Numbers(ArrayView1<'a, f64>),
+    Whole(ArrayView1<'a, i64>),
+    Words(&'a [Option<String>]),
+}
+
+impl Side<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Side::Numbers(v) => v.len(),
+            Side::Whole(v) => v.len(),
+            Side::Words(v) => v.len(),
+        }
+    }
+
+    /// Some rows of it, gathered.
+    fn rows(&self, at: usize, rows: usize) -> ArrayRef {
+        match self {
+            Side::Numbers(v) => Arc::new(Float64Array::from_iter_values(v.slice(s![at..at + rows]).iter().copied())),
+            Side::Whole(v) => Arc::new(Int64Array::from_iter_values(v.slice(s![at..at + rows]).iter().copied())),
+            Side::Words(v) => Arc::new(StringArray::from_iter(&v[at..at + rows])),
         }
     }
 }
@@ -65,8 +92,7 @@ impl<'py> Table<'py> {
             (None, Some((names, matrix))) => Main::Matrix(names, matrix),
             (None, None) => Main::Nothing,
         };
-        let columns = parts.columns.into_iter().map(|(name, column)| (name, column.array())).collect();
-        Ok(Table { main, columns })
+        Ok(Table { main, columns: parts.columns })
     }
 
     /// The names of all columns.
@@ -93,6 +119,7 @@ impl<'py> Table<'py> {
             Main::Nothing => (From::Nothing, None),
         };
         let view = matrix.as_ref().map(|m| m.as_array());
+        let columns = columns.iter().map(|(name, column)| (name.clone(), column.side())).collect();
         let mut batches = Batches { from, view, columns, at: 0, rest: None, fault: None };
         let done = py.detach(|| {
             let done = work(&mut batches);
@@ -126,7 +153,7 @@ enum From {
 pub(crate) struct Batches<'a> {
     from: From,
     view: Option<ArrayView2<'a, f64>>,
-    columns: Vec<(String, ArrayRef)>,
+    columns: Vec<(String, Side<'a>)>,
     at: usize,
     /// What is left of a large batch of the stream.
     rest: Option<RecordBatch>,
@@ -155,7 +182,7 @@ impl Batches<'_> {
                 return Err(uneven(name, column.len(), "more rows"));
             }
             names.push(name.clone());
-            arrays.push(column.slice(self.at, rows));
+            arrays.push(column.rows(self.at, rows));
         }
         self.at += rows;
         let field = |(n, a): (&String, &ArrayRef)| Field::new(n, a.data_type().clone(), true);
@@ -184,7 +211,7 @@ impl Batches<'_> {
             }
             (From::Matrix(names), Some(view)) => {
                 let rows = (view.nrows() - self.at).min(BATCH);
-                let piece = view.slice(numpy::ndarray::s![self.at..self.at + rows, ..]);
+                let piece = view.slice(s![self.at..self.at + rows, ..]);
                 let column = |c| Arc::new(Float64Array::from_iter_values(piece.column(c).iter().copied())) as ArrayRef;
                 Ok((rows > 0).then(|| (names.clone(), (0..piece.ncols()).map(column).collect(), rows)))
             }

@@ -5,7 +5,7 @@
 //! steps such as buckets), else the mean over [`DRAWS`] seeded actions per row. Parametric policies do not come here: their
 //! evaluation is the kernel that learning uses.
 
-use super::expect::{self, along, expected, left_out};
+use super::expect::{self, along, expected, left_of, left_out};
 use super::rows::Question;
 use super::score::Powers;
 use crate::data::{Block, Log};
@@ -184,10 +184,11 @@ impl TargetFold<'_> {
         let logging = self.question.logging.as_ref().filter(|_| self.question.estimator.form == Form::Blend);
         match (law, logging) {
             (Some(Law::Family { family, mean, std }), _) => {
-                let theirs = logging.map(|l| (l.family, l.mean(x), l.std()));
-                let theirs = theirs.as_ref().map(|(family, mean, std)| expect::Law { family: *family, mean, std });
-                let law = expect::Law { family: *family, mean, std };
-                along(&self.question.estimator.weight, &|a| p.along(curve, a) - shift, law, theirs)
+                let (law, f) = (expect::Law { family: *family, mean, std }, |a| p.along(curve, a) - shift);
+                let Some(logging) = logging else { return along(&f, law) };
+                let (theirs, their_std) = (logging.mean(x), logging.std());
+                let theirs = expect::Law { family: logging.family, mean: &theirs, std: &their_std };
+                left_of(&self.question.estimator.weight, &f, law, theirs)
             }
             (Some(Law::Steps { edges, masses }), None) => {
                 let steps = edges.windows(2).zip(masses);
