@@ -24,7 +24,9 @@ fn log(n: usize, seed: u64) -> Log {
         let (at, z, e): (f64, f64, f64) =
             (2.0 * rng.random::<f64>() - 1.0, StandardNormal.sample(&mut rng), StandardNormal.sample(&mut rng));
         let action = at + 0.4 * z;
-        (x.push(at), a.push(action), r.push(reward(at, action) + 0.1 * e));
+        x.push(at);
+        a.push(action);
+        r.push(reward(at, action) + 0.1 * e);
         p.push(Family::Normal.log_density(action, at, 0.4).value.exp());
     }
     Log::builder().context("x", x).action("a", a).reward("r", r).propensity("p", p).build().unwrap()

@@ -27,7 +27,9 @@ fn world(n: usize, seed: u64, off: f64, cost: fn(f64, f64) -> f64) -> World {
             (2.0 * rng.random::<f64>() - 1.0, StandardNormal.sample(&mut rng), StandardNormal.sample(&mut rng));
         let (a, mean) = (0.3 * x + z, off + 0.3 * x);
         w.y.push(cost(a, mean) + 0.5 * e);
-        (w.x.push(x), w.a.push(a), w.mean.push(mean));
+        w.x.push(x);
+        w.a.push(a);
+        w.mean.push(mean);
     }
     w
 }
@@ -51,7 +53,8 @@ impl World {
 fn intervals_of_the_mean_action_hold_its_value() {
     let mine = TargetAction::new(Family::Normal, &[0.5]).unwrap();
     // a parabola, a sine, a line, a kink at the mean action itself; at the mean and 1.5 stds away from it
-    let costs: [(fn(f64, f64) -> f64, f64); 4] = [
+    type Cost = fn(f64, f64) -> f64;
+    let costs: [(Cost, f64); 4] = [
         (|a, m| (a - m + 0.2).powi(2), 0.88),
         (|a, m| (3.0 * (a - m)).sin(), 0.88),
         (|a, _| a, 0.88),
