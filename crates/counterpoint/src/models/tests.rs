@@ -122,6 +122,38 @@ fn a_step_and_a_smooth_function_are_found() {
     assert!(distance(&network, 2, smooth) < 0.06, "{}", distance(&network, 2, smooth));
 }
 
+/// Codes without an order, an edge in the action whose place is a sum of what they mean: the marks of the levels find it.
+#[test]
+fn a_network_learns_what_codes_mean() {
+    let edges = [0.9, -1.0, 0.3, -0.5, 1.1, 0.0, -0.8];
+    let mut columns = Columns::new(4000, 2, |_, _| 0.0);
+    for i in 0..4000 {
+        let level = (7.0 * uniform(i, 60)) as usize;
+        columns.x[2 * i] = 100.0 - 3.0 * level as f64;
+        columns.y[i] += f64::from(u8::from(columns.a[i] > edges[level]));
+    }
+    let model = CostNetwork::fit(&columns.rows(), &NetworkOptions::sharp(), 1, &Engine::single()).unwrap();
+    for (level, edge) in edges.iter().enumerate() {
+        let x = [100.0 - 3.0 * level as f64, 0.2];
+        assert!(model.at(&x, edge - 0.3) < 0.3 && model.at(&x, edge + 0.3) > 0.7, "level {level}");
+    }
+    // a code that was never seen counts as the nearest among the marks
+    assert!((model.at(&[100.2, 0.2], 1.2) - model.at(&[100.0, 0.2], 1.2)).abs() < 0.1);
+    let mut bad = serde_json::to_value(&model).unwrap();
+    bad["inputs"]["codes"][0]["context"] = 2.into();
+    assert!(serde_json::from_value::<CostNetwork>(bad).unwrap().check(2).is_err(), "a code that is not there");
+}
+
+/// Straight pieces follow a kink more closely than a smooth curve of the same size.
+#[test]
+fn a_kink_is_found_by_straight_pieces() {
+    let kink = |x: &[f64], a: f64| (a - x[0]).abs();
+    let columns = Columns::new(3000, 2, kink);
+    let options = NetworkOptions { activation: Activation::Relu, ..NetworkOptions::sharp() };
+    let network = CostNetwork::fit(&columns.rows(), &options, 1, &Engine::single()).unwrap();
+    assert!(distance(&network, 2, kink) < 0.06, "{}", distance(&network, 2, kink));
+}
+
 /// Eight rows, one context: the best cut is at 0.5, leaves are G / (H + l2) with costs of mean 0 and deviation 1.
 #[test]
 fn a_tree_can_be_worked_out_by_hand() {

@@ -1,7 +1,7 @@
 //! Forward and backward through the layers, for a batch of rows.
 //!
 //! ```text
-//! z_l = h_{l-1} W_l + b_l,   h_l = tanh(z_l),   f = h_L v + h_0 u + c
+//! z_l = h_{l-1} W_l + b_l,   h_l = sigma(z_l),   f = h_L v + h_0 u + c
 //! ```
 //!
 //! Rows lie one behind the other, the neurons of a layer side by side. All three products (forward, slopes of the weights,
@@ -9,6 +9,7 @@
 //! of their terms. So the compiler may use any vectors it likes and no bit changes. Nothing here is a fused multiply-add.
 
 use fearless_simd::{Level, Simd, SimdBase, dispatch, f32x8};
+use serde::{Deserialize, Serialize};
 
 /// Neurons that are computed side by side; hidden layers are multiples of it.
 pub(super) const LANES: usize = 16;
@@ -16,11 +17,43 @@ pub(super) const LANES: usize = 16;
 /// Rows that are computed side by side; batches are multiples of it.
 pub(super) const TILE: usize = 4;
 
+/// What a neuron makes of its sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Activation {
+    /// tanh z: smooth everywhere.
+    #[default]
+    Tanh,
+    /// max(z, 0): straight pieces, so kinks and edges cost it little.
+    Relu,
+}
+
+impl Activation {
+    #[inline(always)]
+    fn apply(self, z: &mut [f32]) {
+        match self {
+            Activation::Tanh => z.iter_mut().for_each(|z| *z = tanh(*z)),
+            Activation::Relu => z.iter_mut().for_each(|z| *z = z.max(0.0)),
+        }
+    }
+
+    /// Multiplies what flows back by the slope, which both members know from their own output h.
+    #[inline(always)]
+    fn slope(self, back: &mut [f32], h: &[f32]) {
+        match self {
+            Activation::Tanh => back.iter_mut().zip(h).for_each(|(b, h)| *b *= 1.0 - h * h),
+            Activation::Relu => back.iter_mut().zip(h).for_each(|(b, h)| *b = if *h > 0.0 { *b } else { 0.0 }),
+        }
+    }
+}
+
 /// The sizes of a network, which say where its numbers lie in one vector: W_1, b_1, W_2, b_2, .., v, u, c.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Layers {
     pub(super) inputs: usize,
     pub(super) hidden: Vec<usize>,
+    pub(super) activation: Activation,
 }
 
 /// Activations of a batch, and what flows back.
@@ -97,7 +130,7 @@ impl Layers {
                 after[0].chunks_exact_mut(to).for_each(|z| z.copy_from_slice(b));
                 product(simd, Spread { data: &before[l], row: from, column: 1 }, w, &mut after[0], to);
             }
-            after[0].iter_mut().for_each(|z| *z = tanh(*z));
+            self.activation.apply(&mut after[0]);
             at += (from + 1) * to;
         }
         let (v, rest) = theta[at..].split_at(self.last());
@@ -121,7 +154,8 @@ impl Layers {
             gv.iter_mut().zip(h).for_each(|(g, h)| *g += s * h);
             rest.iter_mut().zip(x).for_each(|(g, x)| *g += s * x);
             rest[self.inputs] += s;
-            back.iter_mut().zip(h).zip(v).for_each(|((b, h), v)| *b = s * v * (1.0 - h * h));
+            back.iter_mut().zip(v).for_each(|(b, v)| *b = s * v);
+            self.activation.slope(back, h);
         }
         for l in (0..layers).rev() {
             let (from, to) = (if l == 0 { self.inputs } else { self.hidden[l - 1] }, self.hidden[l]);
@@ -134,7 +168,7 @@ impl Layers {
                 turn(&theta[start..start + from * to], to, &mut work.turned);
                 below[l - 1].fill(0.0);
                 product(simd, Spread { data: &own[0], row: to, column: 1 }, &work.turned, &mut below[l - 1], from);
-                below[l - 1].iter_mut().zip(&work.h[l]).for_each(|(b, h)| *b *= 1.0 - h * h);
+                self.activation.slope(&mut below[l - 1], &work.h[l]);
             }
             end = start;
         }
@@ -250,5 +284,40 @@ impl Adam {
                 *t = *t - rate * decay * *t - rate * (*m * c1) / ((*v * c2).sqrt() + 1e-8);
             }
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By central differences of a loss sum f over a batch; f32 leaves about three digits.
+    #[test]
+    fn slopes_are_derivatives_for_every_activation() {
+        let spread = |k: usize| ((crate::rng::hash(3, k as u64) >> 40) as f32 / (1u64 << 24) as f32) - 0.5;
+        for activation in [Activation::Tanh, Activation::Relu] {
+            let layers = Layers { inputs: 3, hidden: vec![16, 16], activation };
+            let mut theta: Vec<f32> = (0..layers.numbers()).map(spread).collect();
+            let mut work = layers.work(TILE);
+            work.h[0].iter_mut().enumerate().for_each(|(k, x)| *x = 2.0 * spread(1000 + k));
+            layers.forward(&theta, &mut work);
+            work.slope.fill(1.0);
+            let mut grad = vec![0.0; theta.len()];
+            layers.backward(&theta, &mut work, &mut grad);
+            let mut far = 0;
+            for k in 0..theta.len() {
+                let mut at = |v: f32| {
+                    let before = std::mem::replace(&mut theta[k], v);
+                    layers.forward(&theta, &mut work);
+                    theta[k] = before;
+                    work.f.iter().sum::<f32>()
+                };
+                let (own, h) = (spread(k), 1e-3);
+                let slope = (at(own + h) - at(own - h)) / (2.0 * h);
+                far += usize::from((slope - grad[k]).abs() > 0.01 + 0.02 * grad[k].abs());
+            }
+            // a few steps pass a corner of the straight pieces
+            assert!(far <= theta.len() / 50, "{activation:?}: {far} of {}", theta.len());
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Which columns a ridge regression may have: the shapes that are tried.
 
 use super::super::Rows;
-use super::columns::levels;
+use super::super::levels::levels;
 
 /// Most columns of a shape, and at least so many rows per column.
 const MOST_COLUMNS: usize = 330;
