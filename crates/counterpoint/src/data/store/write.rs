@@ -13,6 +13,9 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+/// A last block that is not full, and the parts of its rows.
+pub(in super::super) type Last = Option<(Block, Vec<Part>)>;
+
 /// A store that is being written. No other process may write it meanwhile.
 pub(in super::super) struct Writer {
     path: PathBuf,
@@ -42,7 +45,7 @@ impl Writer {
 
     /// A store that is there, to go on with; and its last block, with the parts of its rows, if it is not full. What stands behind the
     /// contents was left by a process that was killed, and is taken away.
-    pub(in super::super) fn open(path: &Path) -> Result<(Self, Option<(Block, Vec<Part>)>)> {
+    pub(in super::super) fn open(path: &Path) -> Result<(Self, Last)> {
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
         let (state, slot, map) = contents(&file, path)?;
         let mut writer = Writer::of(path, &mut File::options(), state)?;
