@@ -2,9 +2,9 @@
 
 use super::super::checksum::Checksum;
 use super::super::config::LogConfig;
-use super::super::log::{Block, Dropped};
+use super::super::log::Dropped;
 use super::super::split::Part;
-use super::super::store::{Shape, SourceFile, State, Writer};
+use super::super::store::{Last, Shape, SourceFile, State, Writer};
 use super::collect::Collector;
 use super::find::{Piece, find};
 use super::open::Pieces;
@@ -116,8 +116,6 @@ fn part_of(to: &Path) -> PathBuf {
     name.push(".part");
     to.with_file_name(name)
 }
-
-type Last = Option<(Block, Vec<Part>)>;
 
 /// A new store, or one whose packing was interrupted, if it was the same packing.
 fn begin(path: &Path, fresh: State, sources: &[SourceFile]) -> Result<(Writer, Last)> {

@@ -26,7 +26,7 @@ pub(super) use log::log_of;
 pub use open::Store;
 pub(super) use state::{SourceFile, State};
 pub(super) use table::Cells;
-pub(super) use write::Writer;
+pub(super) use write::{Last, Writer};
 
 use super::log::BLOCK_ROWS;
 use crate::error::Error;

@@ -13,6 +13,9 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+/// A last block that is not full, and the parts of its rows.
+pub(in super::super) type Last = Option<(Block, Vec<Part>)>;
+
 /// A store that is being written. No other process may write it meanwhile.
 pub(in super::super) struct Writer {
     path: PathBuf,
@@ -23,9 +26,6 @@ pub(in super::super) struct Writer {
     pub(in super::super) state: State,
     words: Vec<u64>,
 }
-
-/// A block that is not full, with the parts of its rows.
-type Unfinished = (Block, Vec<Part>);
 
 impl Writer {
     /// A new store without rows.
@@ -45,7 +45,7 @@ impl Writer {
 
     /// A store that is there, to go on with; and its last block, with the parts of its rows, if it is not full. What stands behind the
     /// contents was left by a process that was killed, and is taken away.
-    pub(in super::super) fn open(path: &Path) -> Result<(Self, Option<Unfinished>)> {
+    pub(in super::super) fn open(path: &Path) -> Result<(Self, Last)> {
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
         let (state, slot, map) = contents(&file, path)?;
         let mut writer = Writer::of(path, &mut File::options(), state)?;
