@@ -83,6 +83,30 @@ fn contexts_without_support_are_named_and_nothing_is_deployed() {
     assert!(c.missing > 0.05 && c.difference.upper - c.difference.lower > 0.15, "{c}");
 }
 
+/// A log of two humps at -1 and 1, and a policy that plays between them in 7% of the contexts, where the reward is terrible.
+#[test]
+fn the_gap_of_a_log_of_two_humps_is_no_support() {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };
+    let hump = |a: f64, at: f64| Family::Normal.log_density(a, at, 0.25).value.exp();
+    let (mut x, mut a, mut p, mut y) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..4000 {
+        let (context, side) = (normal(), if normal() > 0.0 { 1.0 } else { -1.0 });
+        let action = side + 0.25 * normal();
+        x.push(context);
+        p.push(0.5 * (hump(action, -1.0) + hump(action, 1.0)));
+        y.push(0.6 * action - if action.abs() < 0.4 { 20.0 } else { 0.0 } + 0.3 * normal());
+        a.push(action);
+    }
+    let log = Log::builder().context("age", x).action("a", a).reward("r", y).propensity("p", p).build().unwrap();
+    let c = judge(&log, &Gauss(|x| if x > 1.5 { 0.0 } else { 1.1 }, 0.2), &Terms::default()).unwrap();
+    assert!(c.verdict != Verdict::Deploy && c.missing > 0.03, "{c}");
+    assert!(c.coverage.as_ref().unwrap().away > 0.03, "{c}");
+    // on one of the humps everywhere, nothing is missing
+    let c = judge(&log, &Gauss(|_| 1.05, 0.2), &Terms::default()).unwrap();
+    assert!(c.verdict == Verdict::Deploy && c.missing == 0.0, "{c}");
+}
+
 /// A narrow policy has few heavy rows, and cells of contexts that happen to hold none: that alone is no lack of support. Of 12 logs
 /// at most one may say so; when a cell's own weights were taken for their error, most did.
 #[test]

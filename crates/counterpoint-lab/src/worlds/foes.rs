@@ -1,5 +1,6 @@
 //! Worlds of an adversary: small parts of the contexts in which a policy leaves the log, logs of every shape, outcomes and weights whose
-//! errors rest on few rows. None of them was used to find the rules.
+//! errors rest on few rows. They came after the first rules, and what those missed here shaped the look at support: for that, they are no
+//! longer fresh.
 
 use super::{Cell, Contexts, GAIN, Gauss, Logging, SAME, WORSE, exponential, normal, uniform};
 use rand::rngs::ChaCha8Rng;

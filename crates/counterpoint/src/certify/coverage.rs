@@ -4,7 +4,8 @@
 //! rows at all. Three looks that each find such contexts in their own way, on thin samples of the valid and of the test rows:
 //!
 //! ```text
-//! regions    E[w | x] = 1 where the log supports the policy; cells of contexts are cut on valid rows, tested on test rows
+//! regions    E[w | x] = 1 where the log supports the policy; cells of contexts are cut on valid rows (once by w, once by ln w,
+//!            which is far below 0 for every row of a context that the policy leaves), tested on test rows
 //! reach      the logging law given x is fitted on valid rows: how much of the policy's mass lies beyond all that the log did?
 //! outside    the policy's mass outside the range of all logged actions
 //! ```
@@ -26,8 +27,14 @@ use serde::{Deserialize, Serialize};
 /// Numbers of contexts that are looked at: rows times columns.
 const LOOKED_AT: usize = 200_000;
 
-/// Standard errors a cell's mean weight must lie below 1: .0005 for one cell, under .01 for all.
+/// Standard errors a cell's mean weight must lie below 1: .0005 for one cell, under .01 for all of two trees.
 const ERRORS: f64 = 3.3;
+
+/// Rows of a cell at least.
+const FEWEST: usize = 15;
+
+/// ln w below this is no density at all.
+const LEAST_LOG: f64 = -8.0;
 
 /// A cell that lacks less than this share of its mass is left alone.
 const LACK: f64 = 0.15;
@@ -100,6 +107,10 @@ impl Rows {
         &self.sample.x[i * self.d..(i + 1) * self.d]
     }
 
+    pub(super) fn weight(&self, i: usize) -> f64 {
+        self.weights[i]
+    }
+
     pub(super) fn a(&self, i: usize, c: usize) -> f64 {
         self.sample.a[i * self.q + c]
     }
@@ -126,9 +137,21 @@ pub(super) fn look(
     if v.len() < 60 || t.len() < 30 {
         return Ok(None);
     }
-    let regions = regions(&v, &t, &valid.schema().contexts, valid.schema().weighting, terms);
-    let lacking =
-        regions.iter().filter(|r| r.unsupported).map(|r| r.share * (1.0 - r.mean_weight.estimate)).sum::<f64>();
+    // a heavy row says that there is support, not how much: capped, it draws no cut of its own
+    let capped = v.weights.iter().map(|w| w.min(4.0)).collect();
+    let logs = v.weights.iter().map(|w| w.ln().clamp(LEAST_LOG, 1.0)).collect();
+    let cells = |target: Vec<f64>, rows: usize| {
+        let tree = Tree::grow(&v.sample.x, v.d, &target, Growth { cells: 8, rows });
+        regions(&tree, &t, &valid.schema().contexts, valid.schema().weighting, terms)
+    };
+    let (by_weight, by_log) = (cells(capped, (v.len() / 50).max(30)), cells(logs, (v.len() / 60).max(FEWEST)));
+    let (regions, lacking) = if lack(&by_log) > lack(&by_weight) {
+        let lacking = lack(&by_log);
+        (by_log, lacking)
+    } else {
+        let lacking = lack(&by_weight);
+        (by_weight, lacking)
+    };
     let law = Law::fit(&v, &t)?;
     let beyond = law.beyond([&v, &t], policy);
     let distance = law.distance(&t, policy);
@@ -140,12 +163,13 @@ pub(super) fn look(
     Ok(Some(Looked { coverage, control: control(&v) }))
 }
 
-/// Cells cut on valid weights, with their mean weight on test rows.
-fn regions(v: &Rows, t: &Rows, names: &[String], weighting: Weighting, terms: &Terms) -> Vec<Region> {
-    // a heavy row says that there is support, not how much: capped, it draws no cut of its own
-    let capped: Vec<f64> = v.weights.iter().map(|w| w.min(4.0)).collect();
-    let growth = Growth { cells: 8, rows: (v.len() / 50).max(30) };
-    let tree = Tree::grow(&v.sample.x, v.d, &capped, growth);
+/// Mass that is missing in unsupported cells.
+fn lack(regions: &[Region]) -> f64 {
+    regions.iter().filter(|r| r.unsupported).map(|r| r.share * (1.0 - r.mean_weight.estimate)).sum()
+}
+
+/// Cells that were cut on valid rows, with their mean weight on test rows.
+fn regions(tree: &Tree, t: &Rows, names: &[String], weighting: Weighting, terms: &Terms) -> Vec<Region> {
     // rows, then sums of s, s w, s^2, s^2 w and s^2 w^2: rows may have been kept more or less often
     let mut sums = vec![[0.0; 6]; tree.cells()];
     let total: f64 = t.sample.omega.iter().sum();
@@ -163,9 +187,9 @@ fn regions(v: &Rows, t: &Rows, names: &[String], weighting: Weighting, terms: &T
         // a cell without a heavy row knows nothing of how rare such rows are: all rows together do
         let own = sww - 2.0 * mean * sw + mean * mean * squares;
         let error = own.max(spread * squares).sqrt() / s;
-        let unsupported = n >= 30.0 && 1.0 - mean > LACK && 1.0 - mean > ERRORS * error;
+        let unsupported = n >= FEWEST as f64 && 1.0 - mean > LACK && 1.0 - mean > ERRORS * error;
         regions.push(Region {
-            contexts: named(&tree, number, names),
+            contexts: named(tree, number, names),
             share: s / total,
             mean_weight: Interval::normal((mean, error), terms),
             unsupported,

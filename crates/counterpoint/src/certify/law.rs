@@ -4,13 +4,14 @@
 //! a | x  ~  mean m(x), spread s(x);     z = (a - m(x)) / s(x)
 //! ```
 //!
-//! m is a parabola in each context plus boosted trees, s a tree over what m leaves. They are grown on valid rows, and a tree is kept only
-//! where it also explains the actions of the test rows: an overfitted mean would make a policy that follows the log look far from
-//! it. Actions and contexts are all that is read, no outcome, so the test part may take part. The range of z over all rows is what the
-//! log did; a policy's mass beyond it lies where no row of like context is.
+//! m is a parabola, with bends in each context or products of two of them, plus boosted trees, s a tree over what m leaves. They are
+//! grown on valid rows, and a bend, a product or a tree is kept only where it also explains the actions of the test rows: an overfitted mean would make a policy that follows
+//! the log look far from it. Actions and contexts are all that is read, no outcome, so the test part may take part. The range of z over
+//! all rows, less the gaps in it, is what the log did; a policy's mass beyond it lies where no row of like context is. Nor is there
+//! any to speak of where fewer than five rows of all lie within the policy's reach.
 
 use super::coverage::Rows;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::folds::{Growth, Tree};
 use crate::linalg::cholesky_solve;
 use crate::policy::{Ready, TargetPolicy};
@@ -25,8 +26,33 @@ const STD_OF_DISTANCE: f64 = 1.2533;
 /// Contexts further out than this many stds count as this far: a parabola says nothing there.
 const FAR: f64 = 3.0;
 
-/// Rows per coefficient of the parabola at least.
+/// Rows per coefficient of a curve at least.
 const ROWS_A_TERM: usize = 10;
+
+/// What a larger law must leave of the squares of test rows that a smaller one leaves: less gain is chance, and blurs what the log did.
+const WORTH: f64 = 0.99;
+
+/// Bends of a line in each context, at evenly spaced ranks.
+const BENDS: usize = 7;
+
+/// Coefficients of a curve at most: their square is work.
+const MOST_TERMS: usize = 200;
+
+/// Rows that the log must have where a policy plays, in all contexts together and in stds from its mean: with fewer, nothing of like
+/// contexts shows what happens there.
+const ROWS_THERE: usize = 5;
+
+/// A row of more weight shows that the log does act there, whatever the fit says of its context.
+const NOT_THERE: f64 = 0.05;
+
+/// Four fifths of a normal law lie within so many stds.
+const FOUR_FIFTHS: f64 = 1.2816;
+
+/// A stretch without any z counts as a gap if it is so wide in stds, ..
+const GAP: f64 = 0.25;
+
+/// .. and this share of the rows lies on either side: the tails of a law are thin, but no gap.
+const BESIDE: f64 = 0.05;
 
 /// The logging law given x, for each action column.
 pub(super) struct Law {
@@ -40,24 +66,48 @@ struct Column {
     spread: Tree,
 }
 
-/// A parabola in each context: <b, z> + <c, z^2> + b_0, z the standardised contexts.
+/// What a curve has beside a parabola in each context.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    /// Not even that: a constant.
+    Flat,
+    /// Nothing.
+    Plain,
+    /// Hinges max(z - k, 0) at the knots k of each context.
+    Bent,
+    /// Products of two contexts.
+    Crossed,
+}
+
+/// A curve in the contexts, z being the standardised ones: <b, z> + <c, z^2> + b_0, and what its shape adds.
 struct Curve {
     centre: Vec<f64>,
     scale: Vec<f64>,
+    knots: Vec<[f64; BENDS]>,
+    shape: Shape,
     terms: usize,
     beta: Vec<f64>,
 }
 
 impl Curve {
-    fn fit(v: &Rows, target: &[f64]) -> Result<Curve> {
+    /// The least squares of a curve; nothing where rows do not afford it.
+    fn fit(v: &Rows, target: &[f64], shape: Shape) -> Result<Option<Curve>> {
         let (n, d) = (v.len(), v.d);
         let mean = |c: usize| (0..n).map(|i| v.x(i)[c]).sum::<f64>() / n as f64;
         let centre: Vec<f64> = (0..d).map(mean).collect();
         let std = |c: usize| ((0..n).map(|i| (v.x(i)[c] - centre[c]).powi(2)).sum::<f64>() / n as f64).sqrt();
         let scale = (0..d).map(|c| if std(c) > 0.0 { std(c) } else { 1.0 }).collect();
-        let affordable = |terms: &usize| terms * ROWS_A_TERM <= n;
-        let terms = [2 * d + 1, d + 1].into_iter().find(affordable).unwrap_or(1);
-        let mut curve = Curve { centre, scale, terms, beta: vec![0.0; terms] };
+        let affordable = |terms: usize| terms * ROWS_A_TERM <= n;
+        let more = |terms: usize| (affordable(terms) && terms <= MOST_TERMS).then_some(terms);
+        let terms = match shape {
+            Shape::Flat => Some(1),
+            Shape::Plain => Some([2 * d + 1, d + 1].into_iter().find(|t| affordable(*t)).unwrap_or(1)),
+            Shape::Bent => more((2 + BENDS) * d + 1),
+            Shape::Crossed => more(2 * d + 1 + d * (d - 1) / 2).filter(|_| d > 1),
+        };
+        let Some(terms) = terms else { return Ok(None) };
+        let mut curve = Curve { centre, scale, knots: Vec::new(), shape, terms, beta: vec![0.0; terms] };
+        curve.knots = (0..d).map(|c| curve.ranks(v, c)).collect();
         let (mut gram, mut moments) = (vec![0.0; terms * terms], vec![0.0; terms]);
         for (i, t) in target.iter().enumerate() {
             let f = curve.features(v.x(i));
@@ -69,19 +119,46 @@ impl Curve {
         // contexts that say the same, or nothing, share what there is
         (0..terms).for_each(|p| gram[p * terms + p] += 1e-6 * n as f64);
         curve.beta = cholesky_solve(&gram, &moments)?;
-        Ok(curve)
+        Ok(Some(curve))
     }
 
-    /// 1, z, z^2, as many as there are terms.
+    /// The standardised context c at evenly spaced ranks.
+    fn ranks(&self, v: &Rows, c: usize) -> [f64; BENDS] {
+        let mut z: Vec<f64> = (0..v.len()).map(|i| self.standard(v.x(i), c)).collect();
+        z.sort_by(f64::total_cmp);
+        std::array::from_fn(|k| z[(k + 1) * z.len() / (BENDS + 1)])
+    }
+
+    fn standard(&self, x: &[f64], c: usize) -> f64 {
+        ((x[c] - self.centre[c]) / self.scale[c]).clamp(-FAR, FAR)
+    }
+
+    /// 1, z, z^2 and what the shape adds, as many as there are terms.
     fn features(&self, x: &[f64]) -> Vec<f64> {
-        let z = |c: usize| ((x[c] - self.centre[c]) / self.scale[c]).clamp(-FAR, FAR);
         let d = x.len();
-        let all = std::iter::once(1.0).chain((0..d).map(z)).chain((0..d).map(|c| z(c) * z(c)));
-        all.take(self.terms).collect()
+        let z: Vec<f64> = (0..d).map(|c| self.standard(x, c)).collect();
+        let mut all = Vec::with_capacity(self.terms.max(2 * d + 1));
+        all.push(1.0);
+        all.extend_from_slice(&z);
+        all.extend(z.iter().map(|z| z * z));
+        match self.shape {
+            Shape::Flat | Shape::Plain => {}
+            Shape::Bent => all.extend((0..d).flat_map(|c| self.knots[c].map(|k| (z[c] - k).max(0.0)))),
+            Shape::Crossed => {
+                all.extend((0..d).flat_map(|c| z[..c].iter().map(|other| other * z[c]).collect::<Vec<f64>>()))
+            }
+        }
+        all.truncate(self.terms);
+        all
     }
 
     fn at(&self, x: &[f64]) -> f64 {
         self.features(x).iter().zip(&self.beta).map(|(f, b)| f * b).sum()
+    }
+
+    /// What the curve leaves of a target.
+    fn residuals(&self, rows: &Rows, target: &[f64]) -> Vec<f64> {
+        target.iter().enumerate().map(|(i, t)| t - self.at(rows.x(i))).collect()
     }
 }
 
@@ -92,18 +169,25 @@ fn squares(v: &[f64]) -> f64 {
 impl Column {
     fn fit(v: &Rows, t: &Rows, c: usize) -> Result<Column> {
         let actions = |rows: &Rows| (0..rows.len()).map(|i| rows.a(i, c)).collect::<Vec<f64>>();
-        let curve = Curve::fit(v, &actions(v))?;
-        let residuals = |rows: &Rows| (0..rows.len()).map(|i| rows.a(i, c) - curve.at(rows.x(i))).collect::<Vec<f64>>();
+        let (ours, theirs) = (actions(v), actions(t));
+        let left = |curve: &Curve| squares(&curve.residuals(t, &theirs));
+        let mut curve = Curve::fit(v, &ours, Shape::Flat)?.ok_or_else(|| Error::numeric("logging law", "no curve"))?;
+        for shape in [Shape::Plain, Shape::Bent, Shape::Crossed] {
+            if let Some(other) = Curve::fit(v, &ours, shape)?.filter(|other| left(other) < WORTH * left(&curve)) {
+                curve = other;
+            }
+        }
         let less = |rows: &Rows, left: &[f64], tree: &Tree| -> Vec<f64> {
             left.iter().enumerate().map(|(i, r)| r - SHARE * tree.cell(|c| rows.x(i)[c]).1).collect()
         };
-        let (mut known, mut asked) = (residuals(v), residuals(t));
+        let (mut known, mut asked) = (curve.residuals(v, &ours), curve.residuals(t, &theirs));
         let growth = Growth { cells: 12, rows: (v.len() / 60).max(20) };
         let mut trees = Vec::new();
         for _ in 0..ROUNDS {
             let tree = Tree::grow(&v.sample.x, v.d, &known, growth);
             let left = less(t, &asked, &tree);
-            if squares(&left) >= squares(&asked) {
+            let worth = if trees.is_empty() { WORTH } else { 1.0 };
+            if squares(&left) >= worth * squares(&asked) {
                 break;
             }
             (known, asked) = (less(v, &known, &tree), left);
@@ -117,7 +201,7 @@ impl Column {
             (squares(&left), tree)
         };
         let (cut, whole) = (grow(8), grow(1));
-        let spread = if cut.0 < whole.0 { cut.1 } else { whole.1 };
+        let spread = if cut.0 < WORTH * whole.0 { cut.1 } else { whole.1 };
         Ok(Column { curve, trees, spread })
     }
 
@@ -135,8 +219,8 @@ impl Law {
         Ok(Law { columns: (0..v.q).map(|c| Column::fit(v, t, c)).collect::<Result<_>>()? })
     }
 
-    /// The smallest and the largest z of the rows, action by action.
-    fn ranges(&self, parts: [&Rows; 2]) -> Vec<[f64; 2]> {
+    /// The z of the rows in ascending order, action by action.
+    fn sorted(&self, parts: [&Rows; 2]) -> Vec<Vec<f64>> {
         let of = |(c, column): (usize, &Column)| {
             let mut z: Vec<f64> = parts
                 .iter()
@@ -147,27 +231,50 @@ impl Law {
                 })
                 .collect();
             z.sort_by(f64::total_cmp);
-            // one row in two thousand at either end may be a slip of the fit
-            let cut = z.len() / 2000;
-            [z[cut], z[z.len() - 1 - cut]]
+            z
         };
         self.columns.iter().enumerate().map(of).collect()
     }
 
     /// The policy's mass beyond all that the log did, context by context; nothing where the policy does not know its masses.
     pub(super) fn beyond(&self, parts: [&Rows; 2], policy: &dyn TargetPolicy) -> Option<Vec<f64>> {
-        let ranges = self.ranges(parts);
+        let sorted = self.sorted(parts);
+        // one row in two thousand at either end may be a slip of the fit
+        let stretches: Vec<_> =
+            sorted.iter().map(|z| without_gaps(&z[z.len() / 2000..z.len() - z.len() / 2000])).collect();
         let q = self.columns.len();
+        let mut ready = Ready::new(policy);
         let (mut low, mut high) = (vec![0.0; q], vec![0.0; q]);
+        // gaps are looked for where there is one action; of several, the outer ends count
+        let pieces = if q == 1 { stretches[0].len() } else { 1 };
         let mut beyond = Vec::with_capacity(parts[0].len() + parts[1].len());
-        for x in parts.iter().flat_map(|rows| (0..rows.len()).map(move |i| rows.x(i))) {
-            for (c, column) in self.columns.iter().enumerate() {
-                let (mean, std) = column.at(x);
-                (low[c], high[c]) = (mean + ranges[c][0] * std, mean + ranges[c][1] * std);
+        for (x, weight) in parts.iter().flat_map(|rows| (0..rows.len()).map(move |i| (rows.x(i), rows.weight(i)))) {
+            let mut within = 0.0;
+            for piece in 0..pieces {
+                for (c, column) in self.columns.iter().enumerate() {
+                    let (mean, std) = column.at(x);
+                    let of = &stretches[c];
+                    let [from, to] = if q == 1 { of[piece] } else { [of[0][0], of[of.len() - 1][1]] };
+                    (low[c], high[c]) = (mean + from * std, mean + to * std);
+                }
+                within += policy.mass_within(x, &low, &high)?;
             }
-            beyond.push((1.0 - policy.mass_within(x, &low, &high)?).clamp(0.0, 1.0));
+            let lonely = q == 1
+                && weight <= NOT_THERE
+                && ready.mean(x).is_some_and(|m| self.rows_there(&sorted[0], x, m[0], policy) < ROWS_THERE);
+            beyond.push(if lonely { 1.0 } else { (1.0 - within).clamp(0.0, 1.0) });
         }
         Some(beyond)
+    }
+
+    /// How many of the sorted z lie where the policy plays most of the time given x, if it is about as wide as a normal law with its density
+    /// at the mean; at least a fifth of the log's std, at most six of them.
+    fn rows_there(&self, sorted: &[f64], x: &[f64], mean: f64, policy: &dyn TargetPolicy) -> usize {
+        let (log, std) = self.columns[0].at(x);
+        let own = (-policy.log_density(x, &[mean])).exp() / std::f64::consts::TAU.sqrt();
+        let (z, half) = ((mean - log) / std, (FOUR_FIFTHS * own / std).clamp(0.1, 3.0));
+        let below = |end: f64| sorted.partition_point(|z| *z < end);
+        below(z + half) - below(z - half)
     }
 
     /// How many of the log's stds the policy's mean lies from the log's: median, 90%, 99% and largest over the rows.
@@ -183,5 +290,48 @@ impl Law {
         }
         far.sort_by(f64::total_cmp);
         Some([0.5, 0.9, 0.99, 1.0].map(|q| far[((far.len() - 1) as f64 * q) as usize]))
+    }
+}
+
+/// The stretches that sorted numbers cover: all from the smallest to the largest, less the gaps. Between the points of a grid there is
+/// no gap: what lies on either side of one is at least half as wide.
+fn without_gaps(z: &[f64]) -> Vec<[f64; 2]> {
+    let n = z.len();
+    let beside = ((BESIDE * n as f64) as usize).max(1);
+    // runs of neighbours that are closer than a gap, by rank
+    let mut ends: Vec<usize> = (1..n).filter(|&k| z[k] - z[k - 1] > GAP).collect();
+    ends.push(n);
+    let runs: Vec<[usize; 2]> =
+        ends.iter().enumerate().map(|(i, &end)| [if i == 0 { 0 } else { ends[i - 1] }, end]).collect();
+    let width = |[from, end]: [usize; 2]| z[end - 1] - z[from];
+    let mut stretches = vec![[z[0], z[n - 1]]];
+    for pair in runs.windows(2) {
+        let k = pair[1][0];
+        let gap = z[k] - z[k - 1];
+        if k >= beside && n - k >= beside && width(pair[0]) > 0.5 * gap && width(pair[1]) > 0.5 * gap {
+            let last = stretches.len() - 1;
+            stretches[last][1] = z[k - 1];
+            stretches.push([z[k], z[n - 1]]);
+        }
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_lie_between_many_rows_and_not_in_tails_or_grids() {
+        let line = |n: usize, from: f64, to: f64| (0..n).map(move |i| from + (to - from) * i as f64 / (n - 1) as f64);
+        let whole: Vec<f64> = line(300, -2.0, 2.0).collect();
+        assert_eq!(without_gaps(&whole), [[-2.0, 2.0]]);
+        let humps: Vec<f64> = line(150, -2.0, -0.5).chain(line(150, 0.5, 2.0)).collect();
+        assert_eq!(without_gaps(&humps), [[-2.0, -0.5], [0.5, 2.0]]);
+        // five rows far out are a tail
+        let tail: Vec<f64> = line(300, -2.0, 2.0).chain(line(5, 3.0, 6.0)).collect();
+        assert_eq!(without_gaps(&tail).len(), 1);
+        let grid: Vec<f64> = (0..300).map(|i| f64::from(i / 50)).collect();
+        assert_eq!(without_gaps(&grid).len(), 1);
     }
 }
