@@ -31,9 +31,11 @@ const HEAVY: f64 = 3.0;
 /// Standard errors below the estimate at which candidates are compared.
 const CAUTION: f64 = 1.0;
 
-/// A rule other than the stack, all the way, must be better by this many standard errors: among many candidates one is always
-/// lucky, and over many logs the stack is the better bet.
-const PREFERENCE: f64 = 1.0;
+/// Part of the way with the stack must be better than all the way by this many standard errors, ..
+const STEP: f64 = 1.0;
+
+/// .. and another rule by so many: among many candidates one is always lucky, and over many logs the stack is the better bet.
+const PREFERENCE: f64 = 2.0;
 
 /// Room above what the gate asks: the refitted rule and the test rows are others.
 const MARGIN: f64 = 1.2;
@@ -106,8 +108,9 @@ impl Bar<'_> {
     fn worth(&self, c: &Candidate, alike: bool) -> f64 {
         match self.standing(c) {
             Standing::Certifiable if alike => c.after_certificate(self.n, self.rows),
-            Standing::Certifiable if c.rule == self.stack && c.step == 1.0 => c.figures.gain(CAUTION - PREFERENCE),
-            Standing::Certifiable => c.figures.gain(CAUTION),
+            Standing::Certifiable if c.rule != self.stack => c.figures.gain(CAUTION),
+            Standing::Certifiable if c.step < 1.0 => c.figures.gain(CAUTION - PREFERENCE + STEP),
+            Standing::Certifiable => c.figures.gain(CAUTION - PREFERENCE),
             Standing::Supported => c.ratio(self.n, self.rows),
             Standing::Unsupported => c.figures.effective,
         }
@@ -228,6 +231,18 @@ mod tests {
         };
         assert!(!with(30.0, 9.0).certifiable(9000.0, 9000.0), "ten rows of the test part carry its error");
         assert!(!with(900.0, 2.0).certifiable(9000.0, 9000.0), "weights have hardly a variance");
+    }
+
+    /// 1.5 standard errors are luck for another rule, and enough for a smaller step of the stack.
+    #[test]
+    fn the_stack_is_left_for_a_clear_gain_alone() {
+        let stack = candidate(9, 0.1, -0.50, 0.02, 900.0);
+        let other = |gain: f64| candidate(0, 0.1, -0.50 - gain * 0.02, 0.02, 900.0);
+        let first = |all: &[Candidate]| choose(all, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).0[0];
+        assert_eq!(first(&[stack, other(1.5)]), 0);
+        assert_eq!(first(&[stack, other(2.5)]), 1);
+        assert_eq!(first(&[stack, Candidate { step: 0.7, rule: stack.rule, ..other(1.5) }]), 1);
+        assert_eq!(first(&[stack, Candidate { step: 0.7, rule: stack.rule, ..other(0.5) }]), 0);
     }
 
     /// With the same gain by the model the noise that a certificate is likelier to be given for wins.

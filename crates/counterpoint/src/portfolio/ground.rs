@@ -128,7 +128,8 @@ impl<'a> Ground<'a> {
             out.push(Planned { rule: Rule::Average(a, b), step, means: None });
         }
         let share = self.choice.std_share.unwrap_or_else(|| best.first().map_or(0.2, |c| c.share.max(0.15)));
-        for rule in [Rule::Linear, Rule::Boosted] {
+        let rules: &[Rule] = if self.effort == Effort::Full { &[Rule::Linear, Rule::Boosted] } else { &[Rule::Linear] };
+        for &rule in rules {
             if self.table.d > 0 {
                 let means = self.held_out(rule, share, seed, engine)?;
                 out.push(Planned { rule, step, means: Some(means) });

@@ -38,10 +38,14 @@ const SHARES: [f64; 13] = [0.03, 0.04, 0.055, 0.075, 0.1, 0.13, 0.18, 0.24, 0.32
 /// Parts of the way from the log's mean to the rule's.
 const STEPS: [f64; 4] = [1.0, 0.7, 0.4, 0.2];
 
+/// Rows up to which a quick search tries rules that go down the objective too: there they take a fraction of a second, and a rule
+/// with few parameters is worth most.
+const FEW_ROWS: usize = 4000;
+
 /// How much work a search may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Seconds: models with fewer rows and restarts, greedy rules alone.
+    /// Seconds: models with fewer rows and restarts; greedy rules alone where rows are many.
     #[default]
     Quick,
     /// Up to a minute: larger networks, and rules that go down the objective.
@@ -116,7 +120,8 @@ pub fn search(source: &dyn Source, options: &Search) -> Result<Found> {
     let (n, rows) = (table.n() as f64, table.rows as f64);
     let mut candidates = ground.candidates(&ground.greedy_rules(), engine);
     let (mut order, mut words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
-    if options.effort == Effort::Full && options.choice.models == ModelsName::Auto {
+    let affords = options.effort == Effort::Full || table.n() <= FEW_ROWS;
+    if affords && options.choice.models == ModelsName::Auto {
         let best: Vec<Candidate> = order.iter().map(|&c| candidates[c]).collect();
         candidates.extend(ground.candidates(&ground.further_rules(&best, seed, engine)?, engine));
         (order, words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
