@@ -7,7 +7,9 @@
 use super::block_builder::BlockBuilder;
 use super::check::{Checker, Chunk, Context, Range, Values};
 use super::gather::{Gathered, once_each};
-use super::log::{BLOCK_ROWS, Block, Dropped, Log, Outcome};
+use super::log::{BLOCK_ROWS, Log, Outcome};
+#[cfg(feature = "readers")]
+use super::log::{Block, Dropped};
 use super::scratch::Scratch;
 use super::split::Part;
 use super::target::TargetColumns;
