@@ -98,8 +98,9 @@ class Cluster:
         self.notes: list[str] = facts[0]["notes"]
         self.pids: list[int] = [f["pid"] for f in facts]
         carriers = [lambda question, a=a: self._get(a.answer.remote(question)) for a in self._actors]
-        # certificates name the log as the caller did
-        name = ", ".join(os.fspath(p) for p in given)
+        # certificates name the log as the caller did, or as the store knows it
+        known = facts[0]["name"]
+        name = ", ".join(os.fspath(p) for p in given) if known == ", ".join(files) else known
         self._native = _counterpoint.Cluster(carriers, name, facts[0]["by_column"])
 
     def _get(self, futures: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -70,7 +71,9 @@ def _function(logged: Any, density: Callable[[Any], Any], log: Log) -> Any:
     try:
         with np.errstate(all="ignore"):
             steps = np.column_stack([density(np.full(len(actions), m)) for m in 0.5 * (edges[1:] + edges[:-1])])
-    except Exception:  # a function that only knows the logged actions has no law, and is judged by its weights
+    except Exception as e:  # a function that only knows the logged actions has no law, and is judged by its weights
+        words = f"the policy fails at actions other than the logged ones ({type(e).__name__}: {e}), so models and overlap are left out"
+        warnings.warn(words, stacklevel=4)
         return logged
     return logged, edges.tolist(), np.nan_to_num(steps, nan=0.0, posinf=0.0)
 

@@ -5,7 +5,7 @@ use crate::log::Log;
 use crate::policy::Policy;
 use crate::target::{Brought, logging as logging_policy, target};
 use crate::work;
-use counterpoint::certify::{mean_action_value, spread};
+use counterpoint::certify::{mean_action, mean_action_value, spread};
 use counterpoint::estimate::Predictions;
 use counterpoint::evaluate::Aids;
 use counterpoint::explain::estimator_table_of;
@@ -107,9 +107,16 @@ pub(crate) fn answers(
     let ours = ours.and_then(|m| m.map_err(|e| notes.push(format!("no loss model: {e}"))).ok());
     let aids = Aids { model: ours.as_ref(), logging, predictions };
     let table = estimator_table_of(rows, policy, question.cap, aids)?;
-    let mean = match &ours {
-        Some(model) => mean_action_value(rows, policy, model)?,
+    let by_model = match &ours {
+        Some(model) => mean_action_value(rows, policy, model)?.map(|estimate| json!({"estimate": estimate})),
         None => None,
+    };
+    let mean = match mean_action(policy, rows, 0.95) {
+        Ok(mean) => Some(mean),
+        Err(e) => {
+            notes.push(format!("no value of the mean action: {}", e.what()));
+            None
+        }
     };
     let distribution = match spread(policy, rows, question.tail, 0.95) {
         Ok(spread) => Some(spread),
@@ -126,6 +133,6 @@ pub(crate) fn answers(
     }
     notes.extend(rows.schema().propensities.sentence());
     Ok(json!({"table": table, "part": question.rows, "outcome": rows.schema().outcome, "mean_action": mean,
-        "direction": rows.schema().direction, "distribution": distribution, "notes": notes})
+        "mean_action_by_model": by_model, "direction": rows.schema().direction, "distribution": distribution, "notes": notes})
     .to_string())
 }
