@@ -4,8 +4,8 @@ A worker is an actor that owns a piece of the log. Its constructor is the loader
 piece again and answers the same. Questions and answers are a few kilobytes; rows do not travel (but for the thin sample that maps
 and models are learned from).
 
-Pack the log first (`counterpoint pack`) where there is such a file: a worker then maps its own blocks only. Of other files every worker reads all and
-keeps its piece. Paths must mean the same files on every machine.
+Pack the log first (`counterpoint pack`): of a store a worker maps its own blocks only. Of other files every worker reads all and keeps its
+piece. Paths must mean the same files on every machine.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Cluster:
     """A log whose rows are held by workers of Ray; made once, asked many times, closed at the end (it is a context manager).
 
     `paths` are files, patterns or directories, columns those of `Log` (by name; a `log.toml` beside the files may name them). `workers`
-    is their number (one for each CPU of the cluster where it is not said), `cpus` what each of them reserves and uses, `memory` the bytes it
-    reserves. `init` are the options of `ray.init`, where Ray does not run yet in this process: `{"address": "auto"}` and so on.
+    is their number (one for each CPU of the cluster where it is not said), `cpus` what each of them reserves and uses, `memory` the
+    bytes it reserves. `init` are the options of `ray.init`, where Ray does not run yet in this process: `{"address": "auto"}` and so on.
     """
 
     def __init__(

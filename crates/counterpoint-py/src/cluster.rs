@@ -69,7 +69,16 @@ impl Asked for Carrier {
     fn answer(&self, question: &[u8]) -> Result<Vec<u8>> {
         let carried =
             Python::attach(|py| -> PyResult<Vec<u8>> { self.0.call1(py, (PyBytes::new(py, question),))?.extract(py) });
-        carried.map_err(|e| Error::data(format!("a worker could not answer: {e}")))
+        carried.map_err(|e| Python::attach(|py| said(py, &e)))
+    }
+}
+
+/// What a worker said, in its own words where they are ours.
+fn said(py: Python<'_>, e: &PyErr) -> Error {
+    let ours = py.import("counterpoint.errors").and_then(|m| m.getattr("Error"));
+    match ours.is_ok_and(|class| e.is_instance(py, &class)) {
+        true => Error::data(e.value(py).to_string()),
+        false => Error::data(format!("a worker could not answer: {e}")),
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Roles {
     pub outcome: Option<(String, Outcome)>,
     /// The logging density: a column, or an estimate.
     pub propensity: PropensityRole,
-    /// Sampling weights of the rows; see [`Weighting`].
+    /// Sampling weights of the rows; see [`Weighting`](crate::data::Weighting).
     pub weight: Option<String>,
     /// How many equal rows each row stands for; takes the place of `weight`.
     pub count: Option<String>,
