@@ -18,7 +18,10 @@ COLUMNS = {"context": ["x0", "x1"], "action": "action", "reward": "reward", "pro
 
 @pytest.fixture(scope="module")
 def started():
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    try:
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    except Exception as e:
+        pytest.skip(f"Ray does not start here: {e}")
     yield
     ray.shutdown()
 
