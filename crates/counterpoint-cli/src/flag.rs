@@ -1,7 +1,15 @@
 //! Flags with a range: what lies outside is refused before anything is read, by the name of the flag.
 
+use counterpoint::engine::Instructions;
+
 /// More threads than this are a slip of the finger: they would be slower, and may take the machine down.
 const MOST_THREADS: usize = 512;
+
+/// Vector instructions that this machine has.
+pub(crate) fn instructions(text: &str) -> Result<Instructions, String> {
+    let names = || Instructions::all().iter().map(|i| i.name()).collect::<Vec<_>>().join(", ");
+    Instructions::named(text).ok_or_else(|| format!("this machine has {}", names()))
+}
 
 fn number(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| "expected a number such as 0.95".to_string())

@@ -36,6 +36,7 @@ pub use simulate::draw_log;
 pub use times::{parts_of_files, parts_of_times};
 
 use clap::{Parser, Subcommand};
+use counterpoint::engine::{Engine, Instructions};
 use counterpoint::error::Kind;
 use std::ffi::OsString;
 
@@ -70,13 +71,16 @@ struct Program {
     command: Command,
     #[command(flatten)]
     manners: say::Manners,
+    /// Vector instructions to compute with, for tests: slower ones than the best change no bit.
+    #[arg(long, global = true, hide = true, value_name = "NAME", value_parser = flag::instructions)]
+    instructions: Option<Instructions>,
 }
 
 /// The commit it was built from, if that is known.
 const COMMIT: &str = env!("COUNTERPOINT_COMMIT");
 
 /// The version, the commit it was built from, and the vector instructions that it uses here.
-pub(crate) fn version() -> &'static str {
+fn version() -> &'static str {
     static VERSION: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     VERSION.get_or_init(|| {
         let commit = if COMMIT.is_empty() { String::new() } else { format!("commit {COMMIT}, ") };
@@ -136,7 +140,7 @@ impl Done {
 /// assert_eq!(counterpoint_cli::run(["counterpoint", "lern"]), 2);
 /// ```
 pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) -> u8 {
-    let Program { command, manners } = match Program::try_parse_from(arguments) {
+    let Program { command, manners, instructions } = match Program::try_parse_from(arguments) {
         Ok(program) => program,
         // help and the version are answers; where nobody reads there is nobody to tell
         Err(e) => {
@@ -152,7 +156,7 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) ->
             loud(info);
         }
     }));
-    let done = match command {
+    let start = || match command {
         Command::Demo(c) => c.run(),
         Command::Simulate(c) => c.run(),
         Command::Describe(c) => c.run(),
@@ -168,6 +172,10 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) ->
         Command::Reproduce(c) => c.run(),
         Command::Completions(c) => c.run(),
         Command::Recipe(c) => c.run(),
+    };
+    let done = match instructions {
+        Some(chosen) => Engine::single().using(chosen).enter(start),
+        None => start(),
     };
     output::release();
     match done.and_then(|done| say::arrived().map(|()| done)) {

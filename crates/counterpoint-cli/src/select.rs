@@ -147,8 +147,8 @@ fn also(e: Error, more: &str) -> Error {
 /// after an error that more room or another try may cure.
 fn with_journal(path: &Path, resume: bool, work: impl FnOnce(&Memory) -> Result<Selected>) -> Result<Selected> {
     let Resumed { journal, known, damaged } = match resume {
-        true => Journal::resume::<Fit>(path, crate::version())?,
-        false => Resumed { journal: Journal::create(path, crate::version())?, known: Vec::new(), damaged: 0 },
+        true => Journal::resume::<Fit>(path, &crate::program())?,
+        false => Resumed { journal: Journal::create(path, &crate::program())?, known: Vec::new(), damaged: 0 },
     };
     let kept = kept(path);
     if damaged > 0 {

@@ -15,10 +15,11 @@ use crate::policy::{Clp, Linear, Mean, Network, Origin, Policy, SavedPolicy, Std
 pub use crate::portfolio::{Effort, Line};
 use crate::portfolio::{Found, Search, search};
 use crate::recipe::{Baseline, BaselineName, GreedyChoice, MeanChoice, Recipe, StartName, StdChoice};
+use crate::rng::StandardNormal;
 use crate::rng::{Purpose, stream};
 use crate::select::Divided;
 use crate::source::Source;
-use rand_distr::{Distribution, StandardNormal};
+use rand::distr::Distribution;
 use serde::Serialize;
 use std::ops::ControlFlow;
 

@@ -63,6 +63,7 @@ pub mod folds;
 mod grid;
 pub mod learn;
 mod linalg;
+mod math;
 pub mod models;
 pub mod optim;
 pub mod plan;

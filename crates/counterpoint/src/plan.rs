@@ -22,10 +22,11 @@ use crate::certify::Gate;
 use crate::data::{Summaries, Weighting};
 use crate::error::{Error, Result};
 use crate::folds::{Bootstrap, Powers, Totals, ask_weights};
+use crate::math;
+use crate::math::erfc_inv;
 use crate::policy::TargetPolicy;
 use crate::source::Source;
 use serde::{Deserialize, Serialize};
-use statrs::function::erf::erfc_inv;
 use std::f64::consts::SQRT_2;
 use std::fmt;
 
@@ -149,7 +150,7 @@ pub struct Plan {
 /// ```
 pub fn mean_square_weight(d: f64, s: f64, t: f64) -> Option<f64> {
     let u = 2.0 * t * t - s * s;
-    (u > 0.0).then(|| t * t / (s * u.sqrt()) * (d * d / u).exp())
+    (u > 0.0).then(|| t * t / (s * u.sqrt()) * math::exp(d * d / u))
 }
 
 /// The std t of a log N(m, t^2) that gives a policy N(m + d, s^2) most effective rows.
@@ -210,7 +211,7 @@ pub fn plan(log: &dyn Source, policy: Option<&dyn TargetPolicy>, terms: &PlanTer
 
 fn needs(sigma: f64, effective_share: f64, terms: &PlanTerms) -> Needs {
     let (gain, rows) = (terms.gain.unwrap_or(f64::NAN), terms.rows.unwrap_or(f64::NAN));
-    let test_rows = (terms.reach() * sigma / gain).powi(2).ceil().max(2.0);
+    let test_rows = math::powi(terms.reach() * sigma / gain, 2).ceil().max(2.0);
     let gate = Gate::default();
     // the valid part is as large as the test part and must have enough effective rows
     let gated = gate.min_effective_rows / effective_share;

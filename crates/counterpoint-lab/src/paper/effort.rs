@@ -41,8 +41,8 @@ impl Ask {
 
     /// Remembers finished work in a file, and what stands there already.
     pub fn remembering(mut self, path: &Path) -> Result<Self> {
-        let writer = format!("{} ({})", env!("CARGO_PKG_VERSION"), counterpoint::folds::instruction_set());
-        let Resumed { journal, known, damaged } = Journal::resume::<(String, serde_json::Value)>(path, &writer)?;
+        let writer = env!("CARGO_PKG_VERSION");
+        let Resumed { journal, known, damaged } = Journal::resume::<(String, serde_json::Value)>(path, writer)?;
         if damaged > 0 {
             (self.watch)(&format!("{damaged} damaged lines of the journal are left out; their work is done again"));
         }

@@ -13,6 +13,7 @@ use super::certificate::Verdict;
 use super::decide::{Case, THIN};
 use super::interval::normal_quantile;
 use super::terms::{Mode, Terms};
+use crate::math;
 use crate::policy::GateFigures;
 
 /// The standard normal is below this four times in five.
@@ -89,7 +90,7 @@ fn of_kept(case: &Case, terms: &Terms) -> Advice {
     }
     let times = if case.is_thin() { THIN } else { 1.0 };
     let error = d.std_error.max(case.null_error) * times;
-    let needed = case.rows * ((normal_quantile(terms) + POWER) * error / gain).powi(2);
+    let needed = case.rows * math::powi((normal_quantile(terms) + POWER) * error / gain, 2);
     if needed.is_nan() || needed > HOPELESS * case.rows {
         return say("the gain, if there is any, is too small to be shown: another policy might gain more");
     }
@@ -103,7 +104,7 @@ fn of_kept(case: &Case, terms: &Terms) -> Advice {
 
 /// Two digits are all that such a number has.
 fn rounded(rows: f64) -> f64 {
-    let unit = 10f64.powf(rows.log10().floor() - 1.0).max(1.0);
+    let unit = math::pow(10f64, math::log10(rows).floor() - 1.0).max(1.0);
     (rows / unit).ceil() * unit
 }
 

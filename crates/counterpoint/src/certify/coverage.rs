@@ -20,6 +20,7 @@ use super::terms::Terms;
 use crate::data::{Sample, Sampled, Summaries, Weighting};
 use crate::error::Result;
 use crate::folds::{Control, Growth, Tree};
+use crate::math;
 use crate::policy::TargetPolicy;
 use crate::source::Source;
 use serde::{Deserialize, Serialize};
@@ -95,7 +96,7 @@ impl Rows {
         let sample = source.get(Sample::of(rows, most))?;
         let mut weights = Vec::new();
         policy.log_densities(&sample.block(d, q), &mut weights);
-        weights.iter_mut().zip(&sample.log_p).for_each(|(w, p)| *w = (*w - p).exp());
+        weights.iter_mut().zip(&sample.log_p).for_each(|(w, p)| *w = math::exp(*w - p));
         Ok(Rows { d, q, sample, weights })
     }
 
@@ -139,7 +140,7 @@ pub(super) fn look(
     }
     // a heavy row says that there is support, not how much: capped, it draws no cut of its own
     let capped = v.weights.iter().map(|w| w.min(4.0)).collect();
-    let logs = v.weights.iter().map(|w| w.ln().clamp(LEAST_LOG, 1.0)).collect();
+    let logs = v.weights.iter().map(|w| math::ln(*w).clamp(LEAST_LOG, 1.0)).collect();
     let cells = |target: Vec<f64>, rows: usize| {
         let tree = Tree::grow(&v.sample.x, v.d, &target, Growth { cells: 8, rows });
         regions(&tree, &t, &valid.schema().contexts, valid.schema().weighting, terms)
@@ -238,8 +239,8 @@ fn control(v: &Rows) -> Option<Control> {
     let (mut left, mut total) = (0.0, 0.0);
     for i in rows(1) {
         let y = v.sample.y[i];
-        left += (y - half.cell(|c| v.x(i)[c]).1).powi(2);
-        total += (y - mean).powi(2);
+        left += math::powi(y - half.cell(|c| v.x(i)[c]).1, 2);
+        total += math::powi(y - mean, 2);
     }
     (left < 0.97 * total).then(|| Control { cells: Tree::grow(&v.sample.x, v.d, &v.sample.y, growth(v.len())) })
 }

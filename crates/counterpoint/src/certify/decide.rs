@@ -3,6 +3,7 @@
 use super::certificate::Verdict;
 use super::interval::Interval;
 use super::terms::{Mode, Terms};
+use crate::math;
 
 /// Rows that a standard error must rest on before it is taken at its word.
 pub(super) const FEW: f64 = 12.0;
@@ -159,7 +160,7 @@ impl Case {
     fn of_equal_outcomes(&mut self, terms: &Terms) {
         let [lo, hi] = self.range(terms);
         let around = |i: Interval, n: f64, by: f64| {
-            let q = 1.0 - terms.tail().powf(1.0 / n.max(1.0));
+            let q = 1.0 - math::pow(terms.tail(), 1.0 / n.max(1.0));
             Interval { lower: i.estimate - (by - lo) * q, upper: i.estimate + (hi - by) * q, ..i }
         };
         let c = self.logged.estimate;

@@ -5,6 +5,7 @@ use super::terms::Terms;
 use crate::data::{Digest, Weighting};
 use crate::error::{Error, Result};
 use crate::folds::{Bootstrap, Powers, Replicates, Shape, Totalled, Totals, Weighed, ask_weights};
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// Where the quantiles of the weights are taken.
@@ -88,7 +89,7 @@ impl Part {
             zbar: own.logged().0,
         };
         let shape = ask_weights(rows, shape)?;
-        let scale = log_scale.exp();
+        let scale = math::exp(log_scale);
         let clusters = totals.cluster_count();
         // a sampled row is one row, whatever it stands for
         let counted = if totals.weighting == Weighting::Sampling { totals.rows as f64 } else { n };
@@ -103,7 +104,7 @@ impl Part {
             mean_weight: Interval::normal((mean * scale, se * scale / draws.sqrt()), terms),
             largest_share: shape.largest / n,
             top_percent_share: carried(&shape.log_w, 0.01 * n, log_scale) / n,
-            weight_quantiles: QUANTILES.map(|q| exceeded(&shape.log_w, (1.0 - q) * n).exp()),
+            weight_quantiles: QUANTILES.map(|q| math::exp(exceeded(&shape.log_w, (1.0 - q) * n))),
             tail_index: hill(&shape.log_w, n),
             outside: totals.outside / n,
         };
@@ -150,7 +151,7 @@ fn carried(log_w: &Digest, rows: f64, log_scale: f64) -> f64 {
     let mut sum = 0.0;
     for (log_w, omega) in log_w.heaviest() {
         let part = omega.min(left);
-        sum += part * (log_w - log_scale).exp();
+        sum += part * math::exp(log_w - log_scale);
         left -= part;
         if left <= 0.0 {
             break;

@@ -14,6 +14,7 @@ use super::words;
 use crate::data::{Outcome, Propensities};
 use crate::error::{Error, Result};
 use crate::folds::{Moments, Weighed};
+use crate::math;
 use crate::policy::TargetPolicy;
 use crate::source::Source;
 
@@ -102,7 +103,7 @@ impl Paired {
         let known = Part::new(rows[0], 0, terms)?;
         let test = Part::new(rows[1], terms.replicates(), terms)?;
         let freedom = freedom(&known.diagnostics, &test.diagnostics, evidence);
-        let spread = (variance(&known, &test) / test.totals.cost.std().powi(2)).sqrt();
+        let spread = (variance(&known, &test) / math::powi(test.totals.cost.std(), 2)).sqrt();
         // outcomes of the test rows that are all the same have no spread to compare with, and no error either
         let spread = if spread.is_finite() { spread } else { 1.0 };
         let null_error = spread * test.sums.own.null_error() * test.design_effect(terms).sqrt();
@@ -144,7 +145,7 @@ impl Paired {
 fn variance(valid: &Part, test: &Part) -> f64 {
     let mut cost = valid.totals.cost.clone();
     cost.merge(&test.totals.cost);
-    cost.std().powi(2)
+    math::powi(cost.std(), 2)
 }
 
 /// The value's interval, where it rests on so few rows that its error may be blind: at least as wide as if weights and costs had nothing

@@ -3,9 +3,8 @@
 use super::terms::{Method, Terms};
 use crate::data::Outcome;
 use crate::folds::{Moments, Replicates};
+use crate::math::{self, erfc, erfc_inv, student_quantile};
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
-use statrs::function::erf::{erfc, erfc_inv};
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 /// An estimate with its interval.
@@ -79,23 +78,24 @@ pub(super) fn normal_quantile(terms: &Terms) -> f64 {
     SQRT_2 * erfc_inv(2.0 * terms.tail())
 }
 
+/// Degrees of freedom from which Student's law is taken for the normal one.
+const NORMAL: f64 = 1e6;
+
 /// How much further Student's law with these degrees of freedom reaches than the normal one.
 ///
 /// A standard error from few rows is uncertain itself; the bootstrap draws from those rows and hides it. With r the
 /// relative variance of se^2, a chi-square of 2 / r degrees varies as much (Satterthwaite 1946).
 pub(super) fn stretch(freedom: f64, terms: &Terms) -> f64 {
-    match StudentsT::new(0.0, 1.0, freedom.max(1.0)) {
-        Ok(law) if freedom < 1e6 => (law.inverse_cdf(1.0 - terms.tail()) / normal_quantile(terms)).max(1.0),
-        _ => 1.0,
+    if freedom < NORMAL {
+        (student_quantile(terms.tail(), freedom.max(1.0)) / normal_quantile(terms)).max(1.0)
+    } else {
+        1.0
     }
 }
 
 /// How likely Student's law with these degrees of freedom lies below t.
 fn student(t: f64, freedom: f64) -> f64 {
-    match StudentsT::new(0.0, 1.0, freedom.max(1.0)) {
-        Ok(law) if freedom < 1e6 => law.cdf(t),
-        _ => 0.5 * erfc(-t * FRAC_1_SQRT_2),
-    }
+    if freedom < NORMAL { math::student(t, freedom.max(1.0)) } else { 0.5 * erfc(-t * FRAC_1_SQRT_2) }
 }
 
 /// A figure with its interval, and how likely so low an estimate would be if the truth were 0 (one-sided). Its standard error under that

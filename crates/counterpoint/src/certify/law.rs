@@ -14,6 +14,7 @@ use super::coverage::Rows;
 use crate::error::{Error, Result};
 use crate::folds::{Growth, Tree};
 use crate::linalg::cholesky_solve;
+use crate::math;
 use crate::policy::{Ready, TargetPolicy};
 
 /// Trees of a mean at most, and how much of each is taken.
@@ -95,7 +96,7 @@ impl Curve {
         let (n, d) = (v.len(), v.d);
         let mean = |c: usize| (0..n).map(|i| v.x(i)[c]).sum::<f64>() / n as f64;
         let centre: Vec<f64> = (0..d).map(mean).collect();
-        let std = |c: usize| ((0..n).map(|i| (v.x(i)[c] - centre[c]).powi(2)).sum::<f64>() / n as f64).sqrt();
+        let std = |c: usize| ((0..n).map(|i| math::powi(v.x(i)[c] - centre[c], 2)).sum::<f64>() / n as f64).sqrt();
         let scale = (0..d).map(|c| if std(c) > 0.0 { std(c) } else { 1.0 }).collect();
         let affordable = |terms: usize| terms * ROWS_A_TERM <= n;
         let more = |terms: usize| (affordable(terms) && terms <= MOST_TERMS).then_some(terms);
@@ -271,7 +272,7 @@ impl Law {
     /// at the mean; at least a fifth of the log's std, at most six of them.
     fn rows_there(&self, sorted: &[f64], x: &[f64], mean: f64, policy: &dyn TargetPolicy) -> usize {
         let (log, std) = self.columns[0].at(x);
-        let own = (-policy.log_density(x, &[mean])).exp() / std::f64::consts::TAU.sqrt();
+        let own = math::exp(-policy.log_density(x, &[mean])) / std::f64::consts::TAU.sqrt();
         let (z, half) = ((mean - log) / std, (FOUR_FIFTHS * own / std).clamp(0.1, 3.0));
         let below = |end: f64| sorted.partition_point(|z| *z < end);
         below(z + half) - below(z - half)

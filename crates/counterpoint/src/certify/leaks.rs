@@ -5,6 +5,7 @@
 use super::evidence::GateEvidence;
 use crate::data::{Hashed, Hashes, Recognised};
 use crate::error::{Error, Hint, Remedy, Result};
+use crate::math;
 use crate::policy::{Origin, TargetPolicy};
 use crate::source::Source;
 
@@ -107,9 +108,9 @@ fn by_chance(origin: &Origin, looked_at: usize, part: &Hashed, other: &Hashed) -
     let (all, m) = (rows.len().max(1) as f64, looked_at as f64);
     let s = rows.iter().filter(|h| other.smallest.binary_search(h).is_ok()).count() as f64 / all;
     let r = (origin.rows as f64 / other.rows as f64).max(1.0);
-    let share = 1.0 - (1.0 - s).powf(r);
-    let slope = r * (1.0 - s).powf(r - 1.0);
-    let variance = m * share * (1.0 - share) + (m * slope).powi(2) * s * (1.0 - s) / all;
+    let share = 1.0 - math::pow(1.0 - s, r);
+    let slope = r * math::pow(1.0 - s, r - 1.0);
+    let variance = m * share * (1.0 - share) + math::powi(m * slope, 2) * s * (1.0 - s) / all;
     m * share + 3.0 * variance.sqrt()
 }
 

@@ -9,6 +9,7 @@ use super::interval::Interval;
 use super::spread::Costs;
 use crate::error::Result;
 use crate::folds::{Bootstrap, ClusterWeights, OutcomeLaw, Powers, Shape, Totals, Weighed, Without, ask_weights};
+use crate::math;
 use crate::policy::TargetPolicy;
 use crate::source::Source;
 use serde::{Deserialize, Serialize};
@@ -70,8 +71,8 @@ pub(super) fn overturn(policy: &dyn TargetPolicy, test: &dyn Source, c: &Certifi
     let deploys = matches!(c.verdict, Verdict::Deploy | Verdict::Promising) && room > 0.0;
     let (mean, ends) = (costs.mean(), costs.ends());
     let factor = deploys.then(|| {
-        let worse = |log_g: f64| costs.worst_by_factor(log_g.exp()) - mean;
-        largest_kept(LARGEST.ln(), room, worse).exp()
+        let worse = |log_g: f64| costs.worst_by_factor(math::exp(log_g)) - mean;
+        math::exp(largest_kept(math::ln(LARGEST), room, worse))
     });
     let shift = deploys && ends.is_some_and(|e| e[1] - mean > room);
     let shift = shift.then(|| largest_kept(SHIFT, room, |rho| costs.worst_by_shift(rho) - mean));
@@ -99,7 +100,7 @@ pub(super) fn overturn(policy: &dyn TargetPolicy, test: &dyn Source, c: &Certifi
 }
 
 fn half_becomes(rho: f64) -> f64 {
-    let divergence = |q: f64| q * (2.0 * q).ln() + (1.0 - q) * (2.0 * (1.0 - q)).ln();
+    let divergence = |q: f64| q * math::ln(2.0 * q) + (1.0 - q) * math::ln(2.0 * (1.0 - q));
     if rho >= std::f64::consts::LN_2 {
         return 1.0;
     }

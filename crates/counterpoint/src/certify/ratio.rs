@@ -18,6 +18,7 @@ use super::terms::Terms;
 use crate::data::{Log, Outcome};
 use crate::error::{Error, Result};
 use crate::folds::{Scored, score};
+use crate::math;
 use crate::policy::TargetPolicy;
 use crate::source::Source;
 use serde::{Deserialize, Serialize};
@@ -137,7 +138,7 @@ impl<'a> Pairs<'a> {
             for i in (0..b.y.len()).filter(|&i| b.omega[i] > 0.0) {
                 let outcomes = [up.to_user(b.y[i]), down.to_user(base.y[i])];
                 let square = b.weighting.squared(b.omega[i]);
-                of(b.omega[i], (b.log_w[i] - self.unit).exp(), outcomes, square, b.key(i));
+                of(b.omega[i], math::exp(b.log_w[i] - self.unit), outcomes, square, b.key(i));
             }
         }
     }
@@ -168,14 +169,14 @@ impl<'a> Pairs<'a> {
                 sums.iter_mut().zip(psi).for_each(|(a, p)| *a += s * p);
             } else {
                 q.sums.iter_mut().zip(psi).for_each(|(a, p)| *a += square * p * p);
-                q.fourth += square * square / s * psi[2].powi(4);
+                q.fourth += square * square / s * math::powi(psi[2], 4);
             }
         });
         if clustered {
             let n = q.clusters.len() as f64;
             for sums in q.clusters.values() {
                 q.sums.iter_mut().zip(sums).for_each(|(a, p)| *a += n / (n - 1.0).max(1.0) * p * p);
-                q.fourth += sums[2].powi(4);
+                q.fourth += math::powi(sums[2], 4);
             }
         }
         q
@@ -221,8 +222,8 @@ impl<'a> Pairs<'a> {
     fn null_error(&self, m: &Means, logged: f64) -> f64 {
         let (wbar, mut weights, mut residuals, mut squares) = (m.w / m.s, 0.0, 0.0, 0.0);
         self.each(|_, w, [y, c], square, _| {
-            weights += square * (w / wbar - 1.0).powi(2);
-            residuals += square * (y - logged * c).powi(2);
+            weights += square * math::powi(w / wbar - 1.0, 2);
+            residuals += square * math::powi(y - logged * c, 2);
             squares += square;
         });
         (weights / squares * residuals).sqrt() / m.s / (m.wc / m.w)

@@ -4,6 +4,7 @@ use super::interval::Interval;
 use crate::data::Outcome;
 use crate::error::{Error, Result};
 use crate::folds::{OutcomeDistribution, OutcomeLaw, Totals, ask_weights};
+use crate::math;
 use crate::policy::TargetPolicy;
 use crate::source::Source;
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,7 @@ impl Costs {
         let eta = self.quantile(1.0 - share);
         let beyond = |y: f64| (y - eta).max(0.0) / share;
         let c = eta + self.rows.iter().map(|[y, w, _]| w * beyond(*y)).sum::<f64>() / self.total[0];
-        let squares: f64 = self.rows.iter().map(|[y, _, s]| s * (beyond(*y) + eta - c).powi(2)).sum();
+        let squares: f64 = self.rows.iter().map(|[y, _, s]| s * math::powi(beyond(*y) + eta - c, 2)).sum();
         Interval::around(c, squares.sqrt() / self.total[0], confidence)
     }
 
@@ -119,9 +120,9 @@ impl Costs {
             return self.mean();
         }
         let bound = |log_t: f64| {
-            let t = range * log_t.exp();
-            let mean = self.rows.iter().map(|[y, w, _]| w * ((y - high) / t).exp()).sum::<f64>() / self.total[0];
-            high + t * (rho + mean.ln())
+            let t = range * math::exp(log_t);
+            let mean = self.rows.iter().map(|[y, w, _]| w * math::exp((y - high) / t)).sum::<f64>() / self.total[0];
+            high + t * (rho + math::ln(mean))
         };
         // convex in t, so it has one valley in ln t as well
         let (mut a, mut b) = (-14.0f64, 14.0f64);

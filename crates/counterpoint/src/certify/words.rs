@@ -5,6 +5,7 @@ use super::coverage::Region;
 use super::decide::Remark;
 use super::terms::{Mode, Terms};
 use crate::data::Outcome;
+use crate::math;
 use crate::policy::GateFigures;
 use std::fmt;
 
@@ -128,7 +129,7 @@ fn digits(v: f64) -> String {
     if v == 0.0 || !v.is_finite() {
         return v.to_string();
     }
-    let places = (3.0 - v.abs().log10().floor()).clamp(0.0, 12.0) as usize;
+    let places = (3.0 - math::log10(v.abs()).floor()).clamp(0.0, 12.0) as usize;
     format!("{v:.places$}")
 }
 

@@ -1,14 +1,14 @@
 //! A journal of finished work: one line a result, written and synced as soon as it is there.
 //!
 //! ```text
-//! counterpoint-journal 1 5d5cb14a7a47b36a 0.1.0 (avx2)      who wrote it, with a checksum
+//! counterpoint-journal 1 5d5cb14a7a47b36a counterpoint 0.1.0 who wrote it, with a checksum
 //! 8d3f0c5a1be01d42 {"key":...}                             a result as JSON, with a checksum
 //! ```
 //!
 //! A process may be killed at any moment; what stands in the journal need not be done again. A last line that was cut in
 //! half is ignored, and overwritten by the next. A line that was damaged is left out and counted, the others are believed. A
-//! journal of another program, or of other vector instructions, is not: its results could differ in their bits. While a journal
-//! is open it is locked, so that two processes never write into one.
+//! journal of another program is not: its results could differ in their bits. (Another machine's is: bits do not depend on that.)
+//! While a journal is open it is locked, so that two processes never write into one.
 
 use super::checksum::Checksum;
 use super::claim::held;

@@ -15,6 +15,7 @@ use super::split::Part;
 use super::target::TargetColumns;
 use super::weighting::Weighting;
 use crate::error::{Error, Hint, Remedy, Result};
+use crate::math;
 use crate::rng::hash;
 
 /// The columns of a log before its categories are known.
@@ -146,7 +147,7 @@ impl Rows {
                             block.y.to_mut().extend(v.iter().map(|y| sign * y));
                         }
                         _ if c == d + q + 1 && self.layout.propensity.is_some() => {
-                            block.log_p.to_mut().extend(v.iter().map(|p| p.ln()))
+                            block.log_p.to_mut().extend(v.iter().map(|p| math::ln(*p)))
                         }
                         _ if c < first_target => block.omega.to_mut().extend_from_slice(v),
                         _ => {

@@ -1,5 +1,6 @@
 //! A policy to be evaluated that stands in columns of the log itself: "evaluate my policy" without a policy file.
 
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// Columns that say what a policy from elsewhere would have done in each row.
@@ -24,7 +25,7 @@ impl TargetColumns {
     /// The number of a cell as a block holds it: densities as logarithms, actions as they are.
     pub(super) fn held(&self, v: f64) -> f64 {
         match self {
-            TargetColumns::Density(_) => v.ln(),
+            TargetColumns::Density(_) => math::ln(v),
             TargetColumns::Actions(_) => v,
         }
     }

@@ -2,9 +2,9 @@
 
 use crate::data::{Summaries, Summary};
 use crate::error::Result;
+use crate::math::erfc;
 use crate::source::Source;
 use serde::{Deserialize, Serialize};
-use statrs::function::erf::erfc;
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::fmt;
 

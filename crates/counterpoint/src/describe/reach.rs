@@ -10,6 +10,7 @@
 use super::ColumnFacts;
 use crate::certify::Gate;
 use crate::data::{Sampled, Weighting};
+use crate::math;
 use crate::policy::Family;
 use serde::Serialize;
 
@@ -85,7 +86,7 @@ impl Rows {
                     Family::Normal.log_density(a[c], centre, (facts.std * share).max(1e-300)).value
                 })
                 .sum();
-            let w = (log_pi - rows.log_p[i]).min(300.0).exp();
+            let w = math::exp((log_pi - rows.log_p[i]).min(300.0));
             w1 += rows.omega[i] * w;
             w2 += self.weighting.squared(rows.omega[i]) * w * w;
         }

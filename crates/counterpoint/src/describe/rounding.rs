@@ -5,6 +5,7 @@
 
 use crate::data::Sample;
 use crate::error::Result;
+use crate::math;
 use crate::source::Source;
 use serde::Serialize;
 
@@ -39,7 +40,7 @@ impl Rounding {
     pub fn of(log: &dyn Source, rows: u64) -> Result<Option<Rounding>> {
         let q = log.schema().actions.len();
         let sample = log.get(Sample::of(rows, ROWS).without_contexts())?;
-        let p: Vec<f64> = sample.log_p.iter().map(|l| l.exp()).collect();
+        let p: Vec<f64> = sample.log_p.iter().map(|l| math::exp(*l)).collect();
         if p.len() < LEAST {
             return Ok(None);
         }

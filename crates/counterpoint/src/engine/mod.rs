@@ -12,6 +12,7 @@ pub(crate) use list::questions;
 pub use tree::{Forest, Node, Placed};
 
 use crate::error::{Error, Result};
+pub use crate::vector::Instructions;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -46,6 +47,7 @@ pub struct Engine {
     helpers: Option<Helpers>,
     threads: usize,
     stop: Option<Arc<AtomicBool>>,
+    instructions: Option<Instructions>,
 }
 
 /// What the work of an engine unwinds with once its user has asked it to [stop](Engine::stopped_by).
@@ -73,12 +75,12 @@ impl Engine {
             .build()
             .map_err(|e| Error::recipe("threads", format!("cannot start {threads} threads: {e}")))?;
         let helpers = Helpers { pool, crowded: threads > cores(), awake: Arc::default(), asked: Arc::default() };
-        Ok(Engine { helpers: Some(helpers), threads, stop: None })
+        Ok(Engine { helpers: Some(helpers), threads, stop: None, instructions: None })
     }
 
     /// An engine that uses only the calling thread.
     pub const fn single() -> Self {
-        Engine { helpers: None, threads: 1, stop: None }
+        Engine { helpers: None, threads: 1, stop: None, instructions: None }
     }
 
     /// The engine of whoever names none: one thread per core, started when it is first needed.
@@ -107,6 +109,22 @@ impl Engine {
         self
     }
 
+    /// An engine that computes with these instructions rather than the best: slower, and the same to the last bit.
+    ///
+    /// It holds for what the engine runs; work around it, such as the solution of a small system, is done with them inside
+    /// [`Engine::enter`].
+    ///
+    /// ```
+    /// use counterpoint::engine::{Engine, Instructions};
+    /// let engine = Engine::single().using(Instructions::all()[0]);
+    /// assert_eq!(engine.map(&[1, 2], |v| v + 1), [2, 3]);
+    /// ```
+    #[must_use]
+    pub fn using(mut self, instructions: Instructions) -> Self {
+        self.instructions = Some(instructions);
+        self
+    }
+
     /// Gives up here if that was asked for.
     pub(crate) fn heed(&self) {
         if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
@@ -122,7 +140,15 @@ impl Engine {
 
     /// Runs `work`, which asks for many folds, on the calling thread; the helpers join in at each fold.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        work()
+        self.chosen(work)
+    }
+
+    /// Does this on the calling thread with the instructions that were asked for.
+    fn chosen<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self.instructions {
+            Some(instructions) => instructions.during(work),
+            None => work(),
+        }
     }
 
     /// Runs independent pieces of work side by side and returns the results in order.
@@ -138,6 +164,10 @@ impl Engine {
     /// Every thread has its own stretch, the same each time (so that rows stay in the cache of the core that saw them
     /// last), and when it is through helps with the others'.
     fn share<A: Sync, T: Send>(&self, slots: &mut [T], items: &[A], work: impl Fn(&mut T, &[A]) + Sync) {
+        self.chosen(|| self.share_out(slots, items, work));
+    }
+
+    fn share_out<A: Sync, T: Send>(&self, slots: &mut [T], items: &[A], work: impl Fn(&mut T, &[A]) + Sync) {
         let run = items.len().div_ceil(slots.len().max(1)).max(1);
         let Some(helpers) = self.helpers.as_ref().filter(|_| slots.len() > 1) else {
             return slots.iter_mut().zip(items.chunks(run)).for_each(|(slot, run)| work(slot, run));
@@ -149,6 +179,8 @@ impl Engine {
             .map(|(slots, items)| Mutex::new(slots.iter_mut().zip(items.chunks(run))))
             .collect();
         let busy = AtomicUsize::new(0);
+        // what the caller computes with holds for its helpers too
+        let chosen = Instructions::chosen();
         let help = |first: usize| {
             for i in 0..stretches.len() {
                 let queue = &stretches[(first + i) % stretches.len()];
@@ -166,7 +198,8 @@ impl Engine {
             for _ in 1..stretches.len() {
                 scope.spawn(|_| {
                     busy.fetch_add(1, Ordering::Relaxed);
-                    help(rayon::current_thread_index().map_or(0, |i| i + 1));
+                    let help = || help(rayon::current_thread_index().map_or(0, |i| i + 1));
+                    chosen.map_or_else(help, |chosen| chosen.during(help));
                     busy.fetch_sub(1, Ordering::Release);
                 });
             }
@@ -193,7 +226,9 @@ impl Engine {
             return fold.reset(&mut slots[0]);
         }
         if self.helpers.is_none() {
-            slots.chunks_mut(cut.depth).zip(cut.runs()).for_each(|(slots, run)| climb(fold, &cut, run, slots));
+            self.chosen(|| {
+                slots.chunks_mut(cut.depth).zip(cut.runs()).for_each(|(slots, run)| climb(fold, &cut, run, slots));
+            });
         } else {
             let runs: Vec<_> = cut.runs().collect();
             let mut own: Vec<&mut [F::Partial]> = slots.chunks_mut(cut.depth).collect();

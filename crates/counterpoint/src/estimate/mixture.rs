@@ -1,5 +1,6 @@
 //! Bounds for means of nonnegative terms that hold for any number of rows, at every moment: the mixture of logarithms.
 
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// Bets that are mixed.
@@ -49,14 +50,14 @@ impl Mixture {
 
     /// The bets, in units of 1 / scale.
     fn bets() -> [f64; BETS] {
-        std::array::from_fn(|k| 2f64.powi(k as i32 - 12))
+        std::array::from_fn(|k| math::powi(2f64, k as i32 - 12))
     }
 
     /// Takes in a term; below 0, which no term is, counts as 0.
     pub fn add(&mut self, term: f64) {
         let y = (term / self.scale).max(0.0);
         self.rows += 1.0;
-        self.sums.iter_mut().zip(Self::bets()).for_each(|(s, bet)| *s += (bet * y).ln_1p());
+        self.sums.iter_mut().zip(Self::bets()).for_each(|(s, bet)| *s += math::ln_1p(bet * y));
     }
 
     /// Takes in the rows of another.
@@ -81,15 +82,15 @@ impl Mixture {
     fn log_wealth(&self, v: f64) -> f64 {
         let exponents: [f64; BETS] = {
             let bets = Self::bets();
-            std::array::from_fn(|k| self.sums[k] - self.rows * (bets[k] * v).ln_1p())
+            std::array::from_fn(|k| self.sums[k] - self.rows * math::ln_1p(bets[k] * v))
         };
         let top = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        top + (exponents.iter().map(|e| (e - top).exp()).sum::<f64>() / BETS as f64).ln()
+        top + math::ln(exponents.iter().map(|e| math::exp(e - top)).sum::<f64>() / BETS as f64)
     }
 
     /// The mean of the terms is above this with probability 1 - delta, at all moments together.
     pub fn lower(&self, delta: f64) -> f64 {
-        let limit = -delta.ln();
+        let limit = -math::ln(delta);
         // without evidence: terms are not negative
         if self.log_wealth(0.0).partial_cmp(&limit) != Some(std::cmp::Ordering::Greater) {
             return 0.0;

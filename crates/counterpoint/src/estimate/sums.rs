@@ -15,6 +15,7 @@
 use super::Normalise;
 use super::moments::{Moments, not_below_zero};
 use super::named::{PerSum, PerTerm, Sum};
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// Sums over rows. Every row counts with its row weight.
@@ -124,14 +125,14 @@ impl Sums {
     /// Factors that bring these weights and weights at another scale to the larger of the two scales.
     pub fn align(&self, other: f64) -> (f64, f64) {
         let top = self.scale.max(other);
-        ((self.scale - top).exp(), (other - top).exp())
+        (math::exp(self.scale - top), math::exp(other - top))
     }
 
     /// Multiplies everything that is linear in the weights by f, and what is quadratic by f^2.
     fn rescale(&mut self, f: f64) {
         if f != 1.0 {
             for sum in Sum::ALL {
-                *self.named_mut(sum) *= f.powi(sum.weight_power());
+                *self.named_mut(sum) *= math::powi(f, sum.weight_power());
             }
             self.ty *= f;
         }
@@ -183,7 +184,7 @@ impl Sums {
 
     /// Mean weight; should be near 1 for raw weights.
     pub fn mean_weight(&self) -> f64 {
-        self.moments().weight().0 * self.scale.exp()
+        self.moments().weight().0 * math::exp(self.scale)
     }
 }
 

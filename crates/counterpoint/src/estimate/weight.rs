@@ -4,6 +4,7 @@
 //! on the way and the chain rule continues with slopes of the log density.
 
 use crate::error::{Error, Result};
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// A transform of the weight.
@@ -75,7 +76,7 @@ impl Weight {
     /// assert!(v > 2.0 && v.is_finite() && slope > 0.0);
     /// ```
     pub fn apply(&self, log_w: f64) -> (f64, f64) {
-        let w = log_w.exp();
+        let w = math::exp(log_w);
         match *self {
             Weight::Raw => (w, w),
             Weight::Clip { cap } => {
@@ -90,8 +91,8 @@ impl Weight {
                     (w, w)
                 } else {
                     // ln(w + alpha - M) = ln w + ln(1 + (alpha - M)/w)
-                    let r = (alpha - cap) * (-log_w).exp();
-                    let log = if log_w > 30.0 { log_w + r.ln_1p() } else { (w + (alpha - cap)).ln() };
+                    let r = (alpha - cap) * math::exp(-log_w);
+                    let log = if log_w > 30.0 { log_w + math::ln_1p(r) } else { math::ln(w + (alpha - cap)) };
                     (alpha * log, alpha / (1.0 + r))
                 }
             }
@@ -104,18 +105,18 @@ impl Weight {
             }
             Weight::PowerMean { lambda, s } => {
                 if s == 0.0 {
-                    let v = ((1.0 - lambda) * log_w).exp();
+                    let v = math::exp((1.0 - lambda) * log_w);
                     return (v, (1.0 - lambda) * v);
                 }
                 if log_w == f64::NEG_INFINITY && s < 0.0 {
                     return (0.0, 0.0); // the limit; w^s is infinite
                 }
                 // ln v = ln((1 - lambda) w^s + lambda) / s by log-sum-exp: w^s overflows for tiny w and s < 0
-                let (a, b) = ((1.0 - lambda).ln() + s * log_w, lambda.ln());
+                let (a, b) = (math::ln(1.0 - lambda) + s * log_w, math::ln(lambda));
                 let top = a.max(b);
-                let log_sum = top + ((a - top).exp() + (b - top).exp()).ln();
-                let v = (log_sum / s).exp();
-                (v, v * (a - log_sum).exp())
+                let log_sum = top + math::ln(math::exp(a - top) + math::exp(b - top));
+                let v = math::exp(log_sum / s);
+                (v, v * math::exp(a - log_sum))
             }
         }
     }
@@ -157,17 +158,20 @@ pub fn soft_cap_alpha(cap: f64) -> f64 {
         return 1.0;
     }
     // u + ln u = ln M converges from anywhere for large M, u e^u = M for small
-    let mut u = if cap > 3.0 { cap.ln() - cap.ln().ln() } else { cap.ln_1p() };
+    let mut u = if cap > 3.0 { math::ln(cap) - math::ln(math::ln(cap)) } else { math::ln_1p(cap) };
     for _ in 0..60 {
-        let step =
-            if cap > 3.0 { (u + u.ln() - cap.ln()) / (1.0 + 1.0 / u) } else { (u - cap * (-u).exp()) / (1.0 + u) };
+        let step = if cap > 3.0 {
+            (u + math::ln(u) - math::ln(cap)) / (1.0 + 1.0 / u)
+        } else {
+            (u - cap * math::exp(-u)) / (1.0 + u)
+        };
         u -= step;
         if step.abs() <= 1e-16 * u.abs() {
             break;
         }
     }
     // alpha = M / u is better conditioned than exp(u) unless u is tiny
-    if u > 0.5 { cap / u } else { u.exp() }
+    if u > 0.5 { cap / u } else { math::exp(u) }
 }
 
 #[cfg(test)]

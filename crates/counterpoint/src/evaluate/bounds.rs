@@ -18,6 +18,7 @@ use crate::data::{Outcome, Summaries, Weighting};
 use crate::error::{Error, Result};
 use crate::estimate::{Estimator, Normalise, Weight};
 use crate::folds::{PropensityMass, Question};
+use crate::math;
 use crate::policy::Policy;
 use crate::source::Source;
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,7 @@ impl PaperClass {
         let PaperClass { norm, features_norm, anchor, inverse_density, steepest, .. } = *self;
         // the mean moves by at most 2 gamma v alpha_Z per unit of the coefficients; 2 / sqrt(2 pi e) is the print's sqrt(2 / (e pi))
         let inside = 2.0 * steepest * gamma * norm * inverse_density * features_norm * anchor * n;
-        (self.anchors * self.features) as f64 * inside.ln().max(0.0)
+        (self.anchors * self.features) as f64 * math::ln(inside).max(0.0)
     }
 }
 
@@ -111,15 +112,15 @@ impl Terms {
     }
 
     fn printed(&self, complexity: f64) -> f64 {
-        self.width(2.0, 7.0 / 3.0, complexity + (2.0 / self.delta).ln())
+        self.width(2.0, 7.0 / 3.0, complexity + math::ln(2.0 / self.delta))
     }
 
     fn infinite(&self, complexity: f64) -> f64 {
-        self.width(18.0, 15.0, complexity + (10.0 / self.delta).ln())
+        self.width(18.0, 15.0, complexity + math::ln(10.0 / self.delta))
     }
 
     fn excess(&self, complexity: f64, bias: f64) -> f64 {
-        self.width(32.0, 22.0, complexity + (30.0 / self.delta).ln()) + bias
+        self.width(32.0, 22.0, complexity + math::ln(30.0 / self.delta)) + bias
     }
 }
 
@@ -148,7 +149,7 @@ pub fn paper_bounds(log: &dyn Source, policy: &Policy, cap: f64, confidence: f64
     }
     let risk = soft.risk(Normalise::ByRows) / unit;
     let bias = risk - raw.risk(Normalise::ByRows) / unit;
-    let variance = (soft.std_error(Normalise::ByRows) / unit).powi(2) * n;
+    let variance = math::powi(soft.std_error(Normalise::ByRows) / unit, 2) * n;
     let terms = Terms { n, delta: 1.0 - confidence, variance, clipped: class.clipped };
     let complexity = class.complexity(n, class.temperature);
     let direction = log.schema().direction;
@@ -201,7 +202,7 @@ fn class(policy: &Policy, contexts: &[crate::data::Summary], inverse_density: f6
         steepest,
         cap,
         weight,
-        clipped: Weight::soft(cap).apply(weight.ln()).0,
+        clipped: Weight::soft(cap).apply(math::ln(weight)).0,
     })
 }
 

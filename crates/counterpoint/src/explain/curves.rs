@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::features::anchors::quantile_sorted;
 use crate::learn::fit_model;
+use crate::math;
 use crate::policy::{Law, Ready, TargetPolicy};
 use crate::recipe::Recipe;
 use serde::{Deserialize, Serialize};
@@ -104,7 +105,7 @@ fn std_at(policy: &dyn TargetPolicy, x: &[f64]) -> f64 {
     }
     let draws: Vec<f64> = (0..SAMPLE as u64).map(|row| policy.draw(x, 0, row).0[0]).collect();
     let mean = draws.iter().sum::<f64>() / draws.len() as f64;
-    (draws.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / draws.len() as f64).sqrt()
+    (draws.iter().map(|a| math::powi(a - mean, 2)).sum::<f64>() / draws.len() as f64).sqrt()
 }
 
 /// The range of nearly all logged actions.

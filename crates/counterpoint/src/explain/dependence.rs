@@ -12,6 +12,7 @@ use super::SAMPLE;
 use super::detail::{Detail, grouped, without_rare_levels};
 use crate::data::{Input, Log};
 use crate::features::anchors::quantile_sorted;
+use crate::math;
 use crate::policy::{Ready, TargetPolicy};
 use serde::{Deserialize, Serialize};
 
@@ -244,5 +245,5 @@ fn spread(points: &[(f64, f64)]) -> f64 {
         return 0.0;
     }
     let mean = points.iter().map(|p| p.0 * p.1).sum::<f64>() / total;
-    (points.iter().map(|p| p.0 * (p.1 - mean).powi(2)).sum::<f64>() / total).sqrt()
+    (points.iter().map(|p| p.0 * math::powi(p.1 - mean, 2)).sum::<f64>() / total).sqrt()
 }

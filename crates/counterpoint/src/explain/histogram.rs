@@ -1,6 +1,7 @@
 //! Counts of values in bins: filled row by row, merged part by part, drawn later.
 
 use crate::features::anchors::quantile_sorted;
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// Counts (or masses) of values between edges. Values outside are counted beside the bins, never dropped unsaid.
@@ -31,11 +32,11 @@ impl Histogram {
 
     /// Bins of equal width in the logarithm; `low` must be positive.
     pub fn logarithmic(low: f64, high: f64, bins: usize) -> Self {
-        let (a, b) = (low.ln(), high.ln());
+        let (a, b) = (math::ln(low), math::ln(high));
         let edge = |i: usize| match i {
             0 => low,
             i if i == bins => high,
-            i => (a + (b - a) * i as f64 / bins as f64).exp(),
+            i => math::exp(a + (b - a) * i as f64 / bins as f64),
         };
         Self::with_edges((0..=bins).map(edge).collect())
     }

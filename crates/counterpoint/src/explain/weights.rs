@@ -6,6 +6,7 @@ use crate::data::Log;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::folds::score;
+use crate::math;
 use crate::policy::TargetPolicy;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ pub struct PartWeights {
 pub fn weight_histogram(engine: &Engine, log: &Log, policy: &dyn TargetPolicy) -> Result<Histogram> {
     let mut histogram = Histogram::logarithmic(1e-4, 1e3, 42);
     for s in score(engine, log, policy)? {
-        s.log_w.iter().zip(&s.omega).for_each(|(l, o)| histogram.add(l.exp(), *o));
+        s.log_w.iter().zip(&s.omega).for_each(|(l, o)| histogram.add(math::exp(*l), *o));
     }
     Ok(histogram)
 }

@@ -14,6 +14,7 @@
 use super::context::{gauss, neighbour_bandwidth};
 use crate::error::{Error, Result};
 use crate::linalg::inverse_square_root;
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// A Nystrom map on anchors.
@@ -127,7 +128,7 @@ impl ActionMap {
     pub fn normal_kernel(mean: f64, std: f64, z: f64, alpha: f64) -> Slopes {
         let d = mean - z;
         let g = 1.0 + alpha * std * std;
-        let value = (-alpha * d * d / (2.0 * g)).exp() / g.sqrt();
+        let value = math::exp(-alpha * d * d / (2.0 * g)) / g.sqrt();
         Slopes { value, mean: -alpha * d / g * value, std: value * alpha * std / g * (alpha * d * d / g - 1.0) }
     }
 }

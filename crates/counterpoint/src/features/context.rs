@@ -7,6 +7,7 @@
 use super::kmeans::kmeans;
 use crate::error::{Error, Result};
 use crate::linalg::inverse_square_root;
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// The map a recipe asks for, before it has seen data.
@@ -211,7 +212,7 @@ impl ContextMap {
 /// The Gaussian kernel exp(-alpha/2 |x - c|^2).
 pub(super) fn gauss(x: &[f64], c: &[f64], alpha: f64) -> f64 {
     let s: f64 = x.iter().zip(c).map(|(a, b)| (a - b) * (a - b)).sum();
-    (-0.5 * alpha * s).exp()
+    math::exp(-0.5 * alpha * s)
 }
 
 fn cell(x: &[f64], edges: &[Vec<f64>]) -> usize {

@@ -6,6 +6,7 @@
 
 use crate::estimate::{ModelTerm, Weight};
 use crate::features::{ActionMap, Slopes};
+use crate::math;
 use crate::policy::{Family, bell};
 use std::sync::LazyLock;
 
@@ -138,7 +139,7 @@ fn left_share(weight: &Weight, a: Slopes, law: Law, logging: Law) -> Option<Left
         return None;
     }
     let (v, dv) = weight.apply(log_w);
-    let inverse = (-log_w).exp();
+    let inverse = math::exp(-log_w);
     let (share, d_share) = (1.0 - v * inverse, (v - dv) * inverse);
     if share == 0.0 && d_share == 0.0 {
         return None;

@@ -4,6 +4,7 @@
 use crate::data::{Block, Summary};
 use crate::engine::Fold;
 use crate::estimate::LossModel;
+use crate::math;
 use crate::policy::{Ready, SavedPolicy};
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +58,7 @@ impl Mass {
 
     /// Adds row i of a block, whose density has this logarithm.
     pub(crate) fn add(&mut self, central: &[(f64, f64)], b: &Block, i: usize, log_p: f64) {
-        let p = log_p.exp();
+        let p = math::exp(log_p);
         self.range = (self.range.0.min(p), self.range.1.max(p));
         let inside = central.iter().enumerate().all(|(c, (low, high))| (*low..=*high).contains(&b.a[c][i]));
         self.inverse.add(if inside { 1.0 / p } else { 0.0 }, b.omega[i]);

@@ -12,6 +12,7 @@
 
 use crate::data::{Block, Weighting};
 use crate::engine::Fold;
+use crate::math;
 use crate::policy::{SavedPolicy, TargetPolicy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub struct Distances {
 impl Distances {
     /// The distance of step k, in units; 0 for the last.
     pub fn at(&self, k: usize) -> f64 {
-        if k >= self.steps { 0.0 } else { self.widest * (-0.5 * k as f64).exp2() }
+        if k >= self.steps { 0.0 } else { self.widest * math::exp2(-0.5 * k as f64) }
     }
 }
 
@@ -115,7 +116,7 @@ impl NearSums {
         } else {
             let psi = |c: &Vec<[f64; 2]>| ck * (c[k][1] - vk * c[k][0]) + cj * (c[j][1] - vj * c[j][0]);
             let n = self.clusters.len() as f64;
-            n / (n - 1.0).max(1.0) * self.clusters.values().map(|c| psi(c).powi(2)).sum::<f64>()
+            n / (n - 1.0).max(1.0) * self.clusters.values().map(|c| math::powi(psi(c), 2)).sum::<f64>()
         };
         let [w, _, ww, ..] = self.sums[k];
         // rows of a cluster may be one row written down again and again: then clusters are all there is
@@ -157,7 +158,7 @@ impl Fold<Block> for NearFold<'_> {
         let steps = d.steps + 1;
         let mut block = NearSums { sums: vec![[0.0; SUMS]; steps], ..NearSums::default() };
         let means = self.policy.means(b);
-        let volume: f64 = d.units.iter().map(|u| u.ln()).sum();
+        let volume: f64 = d.units.iter().map(|u| math::ln(*u)).sum();
         let mut w = vec![0.0; steps];
         for i in (0..b.rows()).filter(|&i| b.omega[i] > 0.0) {
             let (s, square) = (b.omega[i], d.weighting.squared(b.omega[i]));
@@ -168,11 +169,11 @@ impl Fold<Block> for NearFold<'_> {
                 block.unknown += 1;
                 continue;
             };
-            let far: f64 = (0..b.a.len()).map(|c| ((b.a[c][i] - mean[c]) / d.units[c]).powi(2)).sum();
-            let inverse = (-b.log_p[i] - volume).exp();
+            let far: f64 = (0..b.a.len()).map(|c| math::powi((b.a[c][i] - mean[c]) / d.units[c], 2)).sum();
+            let inverse = math::exp(-b.log_p[i] - volume);
             for (k, w) in w.iter_mut().enumerate() {
                 let h = d.at(k);
-                *w = if far == 0.0 { inverse } else { inverse * (-0.5 * far / (h * h)).exp() };
+                *w = if far == 0.0 { inverse } else { inverse * math::exp(-0.5 * far / (h * h)) };
             }
             let z = b.y[i] - d.centre;
             for (k, sums) in block.sums.iter_mut().enumerate() {

@@ -4,6 +4,7 @@ use super::score::Scored;
 use crate::data::Digest;
 use crate::engine::Fold;
 use crate::estimate::Moments;
+use crate::math;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ impl Fold<Scored> for OutcomeLaw {
     }
 
     fn add(&self, b: &Scored, into: &mut OutcomeDistribution) {
-        let weight = |i: usize| self.log_scale.map_or(1.0, |scale| (b.log_w[i] - scale).exp());
+        let weight = |i: usize| self.log_scale.map_or(1.0, |scale| math::exp(b.log_w[i] - scale));
         let first = (0..b.y.len()).map(|i| (b.y[i], b.omega[i] * weight(i)));
         let second = (0..b.y.len()).map(|i| (b.y[i], b.weighting.squared(b.omega[i]) * weight(i) * weight(i)));
         let block = OutcomeDistribution { weights: Digest::of(first.collect()), squares: Digest::of(second.collect()) };
@@ -94,7 +95,7 @@ impl Fold<Scored> for Without {
                 block.rows[0] += 1;
                 continue;
             }
-            let t = Moments::terms((b.log_w[i] - self.log_scale).exp_m1(), b.y[i] - self.centre);
+            let t = Moments::terms(math::exp_m1(b.log_w[i] - self.log_scale), b.y[i] - self.centre);
             for k in 0..Moments::SUMS {
                 block.sums[k] += b.omega[i] * t[k];
                 block.squares[k] += b.weighting.squared(b.omega[i]) * t[k];
@@ -127,7 +128,7 @@ impl Fold<Scored> for ClusterWeights {
     fn add(&self, b: &Scored, into: &mut BTreeMap<u64, f64>) {
         let mut block = self.zero();
         for (i, key) in b.clusters.iter().enumerate() {
-            *block.entry(*key).or_insert(0.0) += b.omega[i] * (b.log_w[i] - self.log_scale).exp();
+            *block.entry(*key).or_insert(0.0) += b.omega[i] * math::exp(b.log_w[i] - self.log_scale);
         }
         self.merge(&block, into);
     }

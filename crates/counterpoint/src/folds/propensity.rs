@@ -9,6 +9,7 @@ use crate::data::{Block, Sample, Summary};
 use crate::engine::Fold;
 use crate::features::{ContextMap, Scaler};
 use crate::linalg::add_gram;
+use crate::math;
 use crate::policy::{Family, HALF_LN_2PI};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -48,12 +49,12 @@ impl Target {
 
     /// ln |dt/da|
     fn log_slope(&self, a: f64) -> f64 {
-        self.transform(a).1 - self.unit.ln()
+        self.transform(a).1 - math::ln(self.unit)
     }
 
     /// Its mean over the log.
     pub(crate) fn mean_log_slope(&self) -> f64 {
-        self.slope - self.unit.ln()
+        self.slope - math::ln(self.unit)
     }
 }
 
@@ -230,7 +231,7 @@ impl Fold<Block> for Spread {
             for k in 0..FOLDS {
                 let residual = t - tail_product(&self.beta[k], &psi);
                 let ln_s = tail_product(&self.gamma[k], &psi);
-                let ratio = residual * residual * (-2.0 * ln_s).exp();
+                let ratio = residual * residual * math::exp(-2.0 * ln_s);
                 let density = -omega * (ln_s + 0.5 * ratio);
                 if k == own {
                     into.outside += density;
@@ -270,7 +271,7 @@ impl Density {
     /// Standardised residual and log density of action `a` in fold k.
     fn at(&self, k: usize, psi: &[f64], a: f64) -> (f64, f64) {
         let ln_s = tail_product(&self.gamma[k], psi);
-        let z = (self.target.value(a) - tail_product(&self.beta[k], psi)) / ln_s.exp();
+        let z = (self.target.value(a) - tail_product(&self.beta[k], psi)) / math::exp(ln_s);
         (z, -0.5 * z * z - ln_s - HALF_LN_2PI + self.target.log_slope(a))
     }
 }

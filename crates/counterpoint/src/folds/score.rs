@@ -11,10 +11,12 @@ use crate::data::{Block, Log, Span, Weighting};
 use crate::engine::{Engine, Fold, Placed};
 use crate::error::{Error, Result};
 use crate::estimate::Moments;
+use crate::math;
 use crate::policy::TargetPolicy;
+use crate::rng::Poisson;
 use crate::rng::{Purpose, hash, stream};
 use rand::Rng;
-use rand_distr::{Distribution, Poisson};
+use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// Sums a replicate keeps.
@@ -259,7 +261,7 @@ impl Fold<Scored> for Bootstrap {
         let stride = self.stride();
         let mut terms = Vec::with_capacity(rows.y.len());
         for i in 0..rows.y.len() {
-            let t = Moments::terms((rows.log_w[i] - self.log_scale).exp_m1(), rows.y[i] - self.centre);
+            let t = Moments::terms(math::exp_m1(rows.log_w[i] - self.log_scale), rows.y[i] - self.centre);
             let (factor, times) = rows.weighting.draw(rows.omega[i]);
             let t = t.map(|t| self.of.of(factor) * t);
             into.own.add(&t, times);
@@ -325,7 +327,7 @@ fn multiplicities(seed: u64, id: u64, omega: f64, bytes: &mut [u8], out: &mut [f
             }
             *m = f32::from(count);
         }
-    } else if let Ok(law) = Poisson::new(omega) {
+    } else if let Some(law) = Poisson::new(omega) {
         out.iter_mut().for_each(|m| *m = law.sample(&mut rng) as f32);
     } else {
         out.fill(0.0); // a row of weight 0 is not there

@@ -12,6 +12,7 @@ use crate::data::{Block, Log};
 use crate::engine::{Engine, Fold};
 use crate::error::{Error, Result};
 use crate::estimate::{Form, LossModel, ModelTerm, Normalise, PerTerm, Predictions, Sums, Term, Weight};
+use crate::math;
 use crate::policy::{Law, Policy, SavedPolicy, TargetPolicy};
 use crate::rng::{Purpose, stream};
 use serde::{Deserialize, Serialize};
@@ -220,7 +221,7 @@ impl TargetFold<'_> {
 
 /// 1 - v(w) / w: the share of an action's mass that a transformed weight leaves to the model.
 fn kept(weight: &Weight, log_w: f64) -> f64 {
-    if log_w == f64::INFINITY { 1.0 } else { 1.0 - weight.apply(log_w).0 * (-log_w).exp() }
+    if log_w == f64::INFINITY { 1.0 } else { 1.0 - weight.apply(log_w).0 * math::exp(-log_w) }
 }
 
 impl Fold<Block> for TargetFold<'_> {

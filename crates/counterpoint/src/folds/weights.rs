@@ -9,6 +9,7 @@ use crate::data::{Digest, Summary, Weighting};
 use crate::engine::{Engine, Fold, Member};
 use crate::error::{Error, Result};
 use crate::estimate::Mixture;
+use crate::math;
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +100,7 @@ impl Totalled {
 
     /// ln of the mean weight.
     pub fn log_mean(&self) -> f64 {
-        self.top + (self.sum / self.cost.n).ln()
+        self.top + math::ln(self.sum / self.cost.n)
     }
 }
 
@@ -126,7 +127,7 @@ impl Fold<Scored> for Totals {
         let rows = || b.log_w.iter().zip(&b.omega).filter(|r| *r.1 > 0.0);
         block.top = rows().fold(f64::NEG_INFINITY, |top, r| top.max(*r.0));
         if block.top > f64::NEG_INFINITY {
-            block.sum = rows().map(|(l, w)| w * (l - block.top).exp()).sum();
+            block.sum = rows().map(|(l, w)| w * math::exp(l - block.top)).sum();
         }
         b.y.iter().zip(&b.omega).for_each(|(y, w)| block.cost.add(*y, *w));
         block.rows = b.y.len() as u64;
@@ -144,7 +145,7 @@ impl Fold<Scored> for Totals {
     fn merge(&self, other: &Totalled, into: &mut Totalled) {
         let top = into.top.max(other.top);
         if top > f64::NEG_INFINITY {
-            into.sum = into.sum * (into.top - top).exp() + other.sum * (other.top - top).exp();
+            into.sum = into.sum * math::exp(into.top - top) + other.sum * math::exp(other.top - top);
             into.top = top;
         }
         into.rows += other.rows;
@@ -219,12 +220,12 @@ impl Fold<Scored> for Shape {
     fn add(&self, b: &Scored, into: &mut Shaped) {
         let mut block = Shaped::default();
         for i in 0..b.y.len() {
-            let (v, z) = ((b.log_w[i] - self.log_scale).exp_m1(), b.y[i] - self.centre);
+            let (v, z) = (math::exp_m1(b.log_w[i] - self.log_scale), b.y[i] - self.centre);
             let value = (1.0 + v) * (z - self.value);
             let difference = (v - self.vbar) * (z - self.value) / (1.0 + self.vbar) - self.difference;
             let (factor, times) = b.weighting.draw(b.omega[i]);
             if times > 0.0 {
-                block.largest = block.largest.max(factor * (b.log_w[i] - self.log_scale).exp());
+                block.largest = block.largest.max(factor * math::exp(b.log_w[i] - self.log_scale));
             }
             for (powers, psi) in block.powers.iter_mut().zip([value, difference, z - self.zbar]) {
                 let square = (factor * psi) * (factor * psi);
@@ -261,7 +262,7 @@ impl Fold<Scored> for Guarantee {
     fn add(&self, b: &Scored, into: &mut [Mixture; 4]) {
         let mut block = self.zero();
         for (log_w, y) in b.log_w.iter().zip(&b.y) {
-            let terms = Mixture::terms(log_w.exp(), *y, self.cost_range);
+            let terms = Mixture::terms(math::exp(*log_w), *y, self.cost_range);
             block.iter_mut().zip(terms).for_each(|(m, t)| m.add(t));
         }
         self.merge(&block, into);

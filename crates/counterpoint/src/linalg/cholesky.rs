@@ -8,7 +8,8 @@
 
 use super::gram::{Rows, Update};
 use crate::error::{Error, Result};
-use fearless_simd::{Level, Simd, dispatch};
+use crate::vector::level;
+use fearless_simd::{Simd, dispatch};
 
 /// Rows of U found at a time.
 const BLOCK: usize = 64;
@@ -29,7 +30,6 @@ pub(crate) fn cholesky_solve(a: &[f64], b: &[f64]) -> Result<Vec<f64>> {
 
 /// U over the upper half of A; false if a pivot is not positive.
 fn factor(a: &mut [f64], n: usize) -> bool {
-    let level = Level::new();
     let mut update = Update::new(-1.0);
     for from in (0..n).step_by(BLOCK) {
         let to = (from + BLOCK).min(n);
@@ -38,7 +38,7 @@ fn factor(a: &mut [f64], n: usize) -> bool {
         if !diagonal(block, n, from, to) {
             return false;
         }
-        dispatch!(level, simd => beside(simd, block, n, from, to));
+        dispatch!(level(), simd => beside(simd, block, n, from, to));
         if to < n {
             let u12 = Rows { data: &block[to..], rows: to - from, cols: n - to, stride: n };
             update.upper(u12, &mut below[to..], n);

@@ -9,7 +9,9 @@
 //! every processor.
 
 use crate::error::{Error, Result};
-use fearless_simd::{Level, Simd, dispatch};
+use crate::math;
+use crate::vector::level;
+use fearless_simd::{Simd, dispatch};
 
 /// Sweeps per eigenvalue before the search is given up; two are usual.
 const SWEEPS: usize = 60;
@@ -22,10 +24,9 @@ pub(super) fn symmetric_eigen(a: &[f64], n: usize) -> Result<(Vec<f64>, Vec<f64>
         return Err(fail());
     }
     // a power of two near the largest entry keeps squares in range and moves no bit
-    let unit = if largest > 0.0 { largest.log2().floor().clamp(-1000.0, 1000.0).exp2() } else { 1.0 };
+    let unit = if largest > 0.0 { math::exp2(math::log2(largest).floor().clamp(-1000.0, 1000.0)) } else { 1.0 };
     let mut t = Tridiagonal::of(a.iter().map(|v| v / unit).collect(), n);
-    let level = Level::new();
-    let converged = dispatch!(level, simd => t.diagonalise(simd));
+    let converged = dispatch!(level(), simd => t.diagonalise(simd));
     if !converged {
         return Err(fail());
     }
@@ -94,12 +95,12 @@ impl Tridiagonal {
         let (d, e, n) = (&mut self.diagonal, &mut self.beside, self.n);
         // Wilkinson's shift: the eigenvalue of the leading 2 x 2 block nearer to its first entry
         let half = (d[low + 1] - d[low]) / (2.0 * e[low]);
-        let root = half.hypot(1.0);
+        let root = math::hypot(half, 1.0);
         let mut g = d[high] - d[low] + e[low] / (half + root.copysign(half));
         let (mut s, mut c, mut p) = (1.0, 1.0, 0.0);
         for i in (low..high).rev() {
             let (f, b) = (s * e[i], c * e[i]);
-            let r = f.hypot(g);
+            let r = math::hypot(f, g);
             e[i + 1] = r;
             if r == 0.0 {
                 // the matrix has come apart here: take back the last shift and start over on the smaller parts

@@ -4,7 +4,8 @@
 //! [`DEPTH`] rows of a left and a right panel are multiplied into a tile of 8 x 8 sums that stays in registers. A group of
 //! left panels stays in the second cache while the right panels go by. Only tiles on or above the diagonal are computed.
 
-use fearless_simd::{Level, Simd, SimdBase, SimdFloat, dispatch, f64x4};
+use crate::vector::level;
+use fearless_simd::{Simd, SimdBase, SimdFloat, dispatch, f64x4};
 
 /// Columns per panel.
 const TILE: usize = 8;
@@ -49,13 +50,12 @@ pub(super) struct Rows<'a> {
 /// C += sign A^T A, with scratch space.
 pub(super) struct Update {
     sign: f64,
-    pub(super) level: Level,
     panels: Vec<Row>,
 }
 
 impl Update {
     pub(super) fn new(sign: f64) -> Self {
-        Update { sign, level: Level::new(), panels: Vec::new() }
+        Update { sign, panels: Vec::new() }
     }
 
     /// The upper half of C, whose rows lie `stride` apart.
@@ -67,7 +67,7 @@ impl Update {
             let depth = DEPTH.min(a.rows - from);
             pack(a, from, depth, &mut self.panels);
             let c = Tiles { c: &mut *c, cols: a.cols, stride, sign: self.sign };
-            dispatch!(self.level, simd => all_tiles(simd, &self.panels, depth, c));
+            dispatch!(level(), simd => all_tiles(simd, &self.panels, depth, c));
         }
     }
 }
@@ -130,7 +130,7 @@ fn tile<S: Simd>(simd: S, left: &[Row], right: &[Row]) -> [Row; TILE] {
             let r = [f64x4::from_slice(simd, &r[..4]), f64x4::from_slice(simd, &r[4..])];
             for i in 0..4 {
                 let l = f64x4::splat(simd, l[4 * half + i]);
-                sums[i] = [l.mul_add(r[0], sums[i][0]), l.mul_add(r[1], sums[i][1])];
+                sums[i] = [l.mul_add_precise(r[0], sums[i][0]), l.mul_add_precise(r[1], sums[i][1])];
             }
         }
         for i in 0..4 {

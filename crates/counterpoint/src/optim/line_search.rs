@@ -13,6 +13,7 @@
 
 use super::point::{Counted, Point, dot};
 use crate::error::Result;
+use crate::math;
 
 /// The constants of a search.
 #[derive(Clone, Copy)]
@@ -290,7 +291,7 @@ impl Bracket {
 fn cubic_minimum(a: End, b: End) -> Option<f64> {
     let theta = 3.0 * (a.phi - b.phi) / (b.t - a.t) + a.slope + b.slope;
     let s = theta.abs().max(a.slope.abs()).max(b.slope.abs());
-    let square = (theta / s).powi(2) - (a.slope / s) * (b.slope / s);
+    let square = math::powi(theta / s, 2) - (a.slope / s) * (b.slope / s);
     if square.is_nan() || square < 0.0 {
         return None;
     }

@@ -14,8 +14,9 @@
 
 use super::family::{HALF_LN_2PI, bell, normal_cdf};
 use crate::error::{Error, Result};
+use crate::math;
+use crate::rng::StandardNormal;
 use rand::{Rng, RngExt};
-use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 /// The scale on which positions are measured.
@@ -34,7 +35,7 @@ impl AxisScale {
     pub fn position(self, a: f64) -> f64 {
         match self {
             AxisScale::Linear => a,
-            AxisScale::Log => a.ln(),
+            AxisScale::Log => math::ln(a),
         }
     }
 
@@ -42,7 +43,7 @@ impl AxisScale {
     pub fn action(self, u: f64) -> f64 {
         match self {
             AxisScale::Linear => u,
-            AxisScale::Log => u.exp(),
+            AxisScale::Log => math::exp(u),
         }
     }
 
@@ -50,7 +51,7 @@ impl AxisScale {
     pub fn log_slope(self, a: f64) -> f64 {
         match self {
             AxisScale::Linear => 0.0,
-            AxisScale::Log => -a.ln(),
+            AxisScale::Log => -math::ln(a),
         }
     }
 }
@@ -150,14 +151,14 @@ impl Axis {
                 PointMeasure::Probability => 1.0,
                 PointMeasure::Density => Self::width(points, k),
             };
-            return (between(self.cell(k), mean, std) / width).ln();
+            return math::ln(between(self.cell(k), mean, std) / width);
         }
         if !(self.bounds[0]..=self.bounds[1]).contains(&a) {
             return f64::NEG_INFINITY;
         }
         let z = (self.scale.position(a) - mean) / std;
         let mass = between(self.ends(), mean, std).max(f64::MIN_POSITIVE);
-        -0.5 * z * z - HALF_LN_2PI - std.ln() - mass.ln() + self.scale.log_slope(a)
+        -0.5 * z * z - HALF_LN_2PI - math::ln(std) - math::ln(mass) + self.scale.log_slope(a)
     }
 
     /// The probability of [low, high], ends on the action's own scale.
@@ -279,8 +280,8 @@ fn cut_normal(lo: f64, hi: f64, rng: &mut dyn Rng) -> f64 {
     let rate = 0.5 * (lo + (lo * lo + 4.0).sqrt());
     if lo > 0.5 && (hi - lo) * rate > 1.0 {
         loop {
-            let z = lo - rng.random::<f64>().max(f64::MIN_POSITIVE).ln() / rate;
-            if z <= hi && rng.random::<f64>() <= (-0.5 * (z - rate) * (z - rate)).exp() {
+            let z = lo - math::ln(rng.random::<f64>().max(f64::MIN_POSITIVE)) / rate;
+            if z <= hi && rng.random::<f64>() <= math::exp(-0.5 * (z - rate) * (z - rate)) {
                 return z;
             }
         }
@@ -288,7 +289,7 @@ fn cut_normal(lo: f64, hi: f64, rng: &mut dyn Rng) -> f64 {
     let top = if lo <= 0.0 && hi >= 0.0 { 0.0 } else { lo.abs().min(hi.abs()) };
     loop {
         let z = lo + (hi - lo) * rng.random::<f64>();
-        if rng.random::<f64>() <= (0.5 * (top * top - z * z)).exp() {
+        if rng.random::<f64>() <= math::exp(0.5 * (top * top - z * z)) {
             return z;
         }
     }

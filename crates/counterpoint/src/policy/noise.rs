@@ -10,8 +10,9 @@
 use super::Family;
 use super::target::Law;
 use crate::error::{Error, Result};
+use crate::math;
+use crate::rng::StandardNormal;
 use rand::{Rng, RngExt};
-use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 /// The shape K, a symmetric density.
@@ -32,15 +33,15 @@ impl Kernel {
     pub fn log_density(self, u: f64) -> f64 {
         match self {
             Kernel::Gaussian => Family::Normal.log_density(u, 0.0, 1.0).value,
-            Kernel::Epanechnikov if u.abs() < 1.0 => (0.75 * (1.0 - u * u)).ln(),
-            Kernel::Uniform if u.abs() <= 1.0 => 0.5f64.ln(),
+            Kernel::Epanechnikov if u.abs() < 1.0 => math::ln(0.75 * (1.0 - u * u)),
+            Kernel::Uniform if u.abs() <= 1.0 => math::ln(0.5f64),
             _ => f64::NEG_INFINITY,
         }
     }
 
     /// K(u) and its slope.
     pub fn density(self, u: f64) -> (f64, f64) {
-        let k = self.log_density(u).exp();
+        let k = math::exp(self.log_density(u));
         match self {
             Kernel::Gaussian => (k, -u * k),
             Kernel::Epanechnikov if u.abs() < 1.0 => (k, -1.5 * u),
@@ -183,7 +184,7 @@ impl Noise {
         if self.range.is_some_and(|[lo, hi]| a < lo || a > hi) {
             return f64::NEG_INFINITY;
         }
-        self.kernel.log_density((c - a) / self.width) - self.width.ln() - self.mass(c).0.ln()
+        self.kernel.log_density((c - a) / self.width) - math::ln(self.width) - math::ln(self.mass(c).0)
     }
 
     /// pi(a) around a centre and its slope in the centre; a centre outside the range has none.

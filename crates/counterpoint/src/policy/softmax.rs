@@ -11,6 +11,7 @@ use super::{Origin, SavedPolicy};
 use crate::data::Schema;
 use crate::error::{Error, Result};
 use crate::features::{ContextMap, Scaler};
+use crate::math;
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,7 @@ impl BucketSoftmax {
             return f64::NEG_INFINITY;
         }
         let k = self.buckets.index(action);
-        self.probabilities(x)[k].ln() - self.buckets.width(k).ln()
+        math::ln(self.probabilities(x)[k]) - math::ln(self.buckets.width(k))
     }
 
     /// An action for one row, and the probability of its bucket. The same seed and row number give the same action.
@@ -191,9 +192,9 @@ pub fn softmax(s: &mut [f64]) -> f64 {
     let top = s.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
     for v in s.iter_mut() {
-        *v = (*v - top).exp();
+        *v = math::exp(*v - top);
         total += *v;
     }
     s.iter_mut().for_each(|v| *v /= total);
-    top + total.ln()
+    top + math::ln(total)
 }

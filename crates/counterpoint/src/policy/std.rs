@@ -10,6 +10,7 @@
 //! because a hard maximum would leave the optimiser without a slope at the floor. Without a floor theta is ln std.
 
 use crate::error::{Error, Result};
+use crate::math;
 use serde::{Deserialize, Serialize};
 
 /// The standard deviations of a policy, one an action column, and whether they are parameters.
@@ -42,8 +43,8 @@ impl Std {
         match self {
             Std::Learned { floor } => {
                 for c in 0..floor.len() {
-                    let e = tail[c].exp();
-                    std[c] = e.hypot(floor[c]);
+                    let e = math::exp(tail[c]);
+                    std[c] = math::hypot(e, floor[c]);
                     slope[c] = if floor[c] == 0.0 { e } else { e * (e / std[c]) };
                 }
             }
@@ -63,7 +64,7 @@ impl Std {
                 .zip(floor)
                 .map(|(&s, &f)| {
                     if s > f {
-                        Ok(0.5 * ((s - f) * (s + f)).ln())
+                        Ok(0.5 * math::ln((s - f) * (s + f)))
                     } else {
                         Err(Error::recipe("std.floor", format!("a std of {s} is not above the floor of {f}"))
                             .hint("lower the floor"))

@@ -3,6 +3,7 @@
 use super::ground::Rule;
 use super::judge::Figures;
 use crate::certify::Gate;
+use crate::math;
 use crate::policy::normal_cdf;
 
 /// A rule with its noise, and what held-out rows say of it.
@@ -160,7 +161,7 @@ impl Bar<'_> {
             Standing::Supported if ratio > 0.1 => format!(
                 "no candidate gains enough for a test part a third of this size to tell; chosen: the one nearest to that. About {} \
                  rows like these would decide it, or outcomes with less noise",
-                round_up(self.rows * (1.0 + TO_TEST) * ((ASKED + SPARE) / ratio).powi(2))
+                round_up(self.rows * (1.0 + TO_TEST) * math::powi((ASKED + SPARE) / ratio, 2))
             ),
             Standing::Supported => {
                 "no candidate is better than the log on held-out rows: keep what you do. Contexts that say more about the \
@@ -182,7 +183,7 @@ impl Bar<'_> {
 
 /// Two digits are all that such a number knows.
 fn round_up(rows: f64) -> f64 {
-    let unit = 10f64.powf(rows.max(1.0).log10().floor() - 1.0);
+    let unit = math::pow(10f64, math::log10(rows.max(1.0)).floor() - 1.0);
     (rows / unit).ceil() * unit
 }
 

@@ -13,6 +13,7 @@
 use super::judge::{Judge, between_knots};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::math;
 use crate::models::{BoostOptions, Boosted, Regressor, Ridge, Watched};
 use crate::optim::{Lbfgs, Objective, Optimiser};
 use crate::policy::Axis;
@@ -45,7 +46,7 @@ impl Slope<'_> {
         let (t, k) = (self.judge.table, self.axis().knots.len());
         let expected = between_knots(&self.axis().knots, &self.smooth[i * k..(i + 1) * k], mean);
         let log_w = self.axis().log_density(mean, self.std(i), t.a[i]) - t.log_p[i];
-        expected + log_w.exp().min(MOST_WEIGHT) * self.judge.residual[i]
+        expected + math::exp(log_w).min(MOST_WEIGHT) * self.judge.residual[i]
     }
 
     /// The cost of row i, its slope, and a curvature > 0; flat outside the range.

@@ -11,6 +11,7 @@
 
 use super::table::Table;
 use crate::data::Weighting;
+use crate::math;
 use crate::policy::{Axis, LoggingLaw};
 
 /// A rule's mean for every row, and the share of the log's spread that is its std.
@@ -58,7 +59,7 @@ impl Judge<'_> {
         let t = self.table;
         let weight = |i: usize| {
             let std = acts.share * self.logging.levels[self.level[i]];
-            (self.axis.log_density(acts.mean[i], std, t.a[i]) - t.log_p[i]).exp()
+            math::exp(self.axis.log_density(acts.mean[i], std, t.a[i]) - t.log_p[i])
         };
         (0..t.n()).map(weight).collect()
     }
@@ -88,7 +89,7 @@ impl Judge<'_> {
         let paired = |i: usize| scaled(i) * (t.y[i] - plain) - (t.y[i] - ybar);
         let error = |f: &dyn Fn(usize) -> f64| (spread(&|i| f(i) * f(i)) / n).sqrt();
         let participation = |psi: &dyn Fn(usize) -> f64| {
-            let (two, four) = (mean(&|i| psi(i).powi(2)), mean(&|i| psi(i).powi(4)));
+            let (two, four) = (mean(&|i| math::powi(psi(i), 2)), mean(&|i| math::powi(psi(i), 4)));
             if four > 0.0 { n * two * two / four } else { 0.0 }
         };
         Figures {
@@ -111,7 +112,7 @@ fn hill(w: &[f64]) -> f64 {
     let k = (w.len() as f64).sqrt() as usize;
     let mut sorted = w.to_vec();
     let base = *sorted.select_nth_unstable_by(k, |a, b| b.total_cmp(a)).1;
-    let mean = sorted[..k].iter().map(|w| (w / base).ln()).sum::<f64>() / k as f64;
+    let mean = sorted[..k].iter().map(|w| math::ln(w / base)).sum::<f64>() / k as f64;
     if mean > 0.0 { 1.0 / mean } else { f64::INFINITY }
 }
 

@@ -4,6 +4,7 @@ use super::table::{Copied, Table};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::features::anchors::quantile_sorted;
+use crate::math;
 use crate::models::{ContextShape, Regressor, Rows, Shape, TreeOptions, Trees, cross_validate};
 use crate::policy::{Axis, AxisScale, LoggingLaw, PointMeasure};
 
@@ -103,9 +104,9 @@ fn points(different: &[f64], rows: usize, [lo, hi]: [f64; 2], wishes: &Wishes) -
 /// Whether propensities on a grid are probabilities or densities: the mean of 1/p is the number of points that the log plays, or
 /// the width of their cells.
 fn measure(points: &[f64], log_p: &[f64]) -> PointMeasure {
-    let mean = log_p.iter().map(|l| (-l).exp()).sum::<f64>() / log_p.len() as f64;
+    let mean = log_p.iter().map(|l| math::exp(-l)).sum::<f64>() / log_p.len() as f64;
     let width: f64 = (0..points.len()).map(|k| Axis::width(points, k)).sum();
-    let far = |from: f64| (mean / from).ln().abs();
+    let far = |from: f64| math::ln(mean / from).abs();
     let largest = log_p.iter().fold(f64::NEG_INFINITY, |m, l| m.max(*l));
     if largest > 1e-9 || far(width) < far(points.len() as f64) {
         PointMeasure::Density
@@ -119,7 +120,7 @@ fn scale(sorted: &[f64]) -> AxisScale {
     if sorted[0] <= 0.0 {
         return AxisScale::Linear;
     }
-    let logs: Vec<f64> = sorted.iter().map(|a| a.ln()).collect();
+    let logs: Vec<f64> = sorted.iter().map(|a| math::ln(*a)).collect();
     if skew(&logs).abs() + 0.3 < skew(sorted).abs() { AxisScale::Log } else { AxisScale::Linear }
 }
 
@@ -129,8 +130,8 @@ fn skew(sorted: &[f64]) -> f64 {
     let inner = &sorted[n / 200..n - n / 200];
     let count = inner.len() as f64;
     let mean = inner.iter().sum::<f64>() / count;
-    let central = |k: i32| inner.iter().map(|v| (v - mean).powi(k)).sum::<f64>() / count;
-    central(3) / central(2).powf(1.5).max(f64::MIN_POSITIVE)
+    let central = |k: i32| inner.iter().map(|v| math::powi(v - mean, k)).sum::<f64>() / count;
+    central(3) / math::pow(central(2), 1.5).max(f64::MIN_POSITIVE)
 }
 
 /// Half quantiles, half evenly spaced: fine where the log acted often, nowhere too coarse.

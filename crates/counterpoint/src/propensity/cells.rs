@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Hint, Remedy, Result};
 use crate::folds::{Growth, Tree};
+use crate::math;
 
 /// Rows that are looked at, at most.
 pub(super) const LOOKED_AT: usize = 8192;
@@ -54,7 +55,7 @@ fn explained(x: &[f64], d: usize, target: &[f64]) -> f64 {
     let asked: Vec<f64> = rows(1).map(|i| target[i]).collect();
     let mean = asked.iter().sum::<f64>() / asked.len() as f64;
     let total: f64 = asked.iter().map(|t| (t - mean) * (t - mean)).sum();
-    let left: f64 = rows(1).map(|i| (target[i] - tree.cell(|c| x[i * d + c]).1).powi(2)).sum();
+    let left: f64 = rows(1).map(|i| math::powi(target[i] - tree.cell(|c| x[i * d + c]).1, 2)).sum();
     1.0 - left / total
 }
 

@@ -11,6 +11,7 @@
 use crate::error::Result;
 use crate::folds::{FOLDS, FoldGrams};
 use crate::linalg::cholesky_solve;
+use crate::math;
 use crate::policy::HALF_LN_2PI;
 
 /// A mean model in every fold, with a constant std.
@@ -93,10 +94,10 @@ impl Grams {
             // rounding leaves about 1e-15 of the variance 1; `random_enough` refuses long before
             let variance = (inside / n * trained / (trained - width as f64)).max(1e-14);
             let held = self.by_fold[k][(self.features - 1) * (self.columns + 1)];
-            score -= 0.5 * held * variance.ln() + 0.5 * outside / variance;
+            score -= 0.5 * held * math::ln(variance) + 0.5 * outside / variance;
             squares += outside;
             all += held;
-            out.ln_s.push(0.5 * variance.ln());
+            out.ln_s.push(0.5 * math::ln(variance));
             out.beta.push(beta);
         }
         out.score = score / all - HALF_LN_2PI;

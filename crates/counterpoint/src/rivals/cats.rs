@@ -13,6 +13,7 @@
 
 use super::rows::{Centre, Rows, descend, dot};
 use crate::features::ContextKind;
+use crate::math;
 use crate::policy::{Kernel, Noise, Rule, RulePolicy};
 use crate::{Error, Log, Result};
 use serde::{Deserialize, Serialize};
@@ -97,8 +98,8 @@ fn classify(psi: &[f64], k: usize, regret: &[f64], ridge: f64) -> Result<Vec<f64
             let f = &psi[i * k..(i + 1) * k];
             let (weight, sign) = (regret[i].abs() / total, regret[i].signum());
             let m = sign * dot(w, f);
-            value += weight * if m > 0.0 { (-m).exp().ln_1p() } else { m.exp().ln_1p() - m };
-            let g = -weight * sign / (1.0 + m.exp());
+            value += weight * if m > 0.0 { math::ln_1p(math::exp(-m)) } else { math::ln_1p(math::exp(m)) - m };
+            let g = -weight * sign / (1.0 + math::exp(m));
             (0..k).for_each(|j| grad[j] += g * f[j]);
         }
         for j in 0..k - 1 {

@@ -17,6 +17,7 @@
 
 use super::rows::{Centre, Rows, descend, dot, ridge, solve};
 use crate::features::ContextKind;
+use crate::math;
 use crate::policy::{Rule, RulePolicy, columns, polynomial};
 use crate::{Error, Log, Result};
 use serde::{Deserialize, Serialize};
@@ -158,7 +159,7 @@ impl Demirer {
                 let u = raw.clamp(within[0], within[1]);
                 value += rows.omega[i] * polynomial(t, u);
                 if u == raw {
-                    let slope: f64 = (1..q).map(|j| j as f64 * t[j] * u.powi(j as i32 - 1)).sum();
+                    let slope: f64 = (1..q).map(|j| j as f64 * t[j] * math::powi(u, j as i32 - 1)).sum();
                     (0..k).for_each(|j| grad[j] += rows.omega[i] * slope * f[j]);
                 }
             }
@@ -207,7 +208,7 @@ fn location(rows: &Rows, highest: usize) -> Result<impl Fn(&[f64]) -> Vec<f64>> 
     // a touch of ridge: standardised columns may be collinear or constant
     let w = ridge(&psi, k, &u, 1, &rows.omega, 1e-6)?;
     let e: Vec<f64> = psi.chunks_exact(k).zip(&u).map(|(f, u)| u - dot(&w, f)).collect();
-    let central: Vec<f64> = (0..=highest).map(|j| rows.mean(|i| e[i].powi(j as i32))).collect();
+    let central: Vec<f64> = (0..=highest).map(|j| rows.mean(|i| math::powi(e[i], j as i32))).collect();
     Ok(move |x: &[f64]| {
         let mut f = vec![0.0; k];
         map.apply(x, &mut f);
@@ -216,7 +217,7 @@ fn location(rows: &Rows, highest: usize) -> Result<impl Fn(&[f64]) -> Vec<f64>> 
             .map(|k| {
                 let mut binomial = 1.0;
                 let terms = (0..=k).map(|j| {
-                    let term = binomial * m.powi((k - j) as i32) * central[j];
+                    let term = binomial * math::powi(m, (k - j) as i32) * central[j];
                     binomial *= (k - j) as f64 / (j + 1) as f64;
                     term
                 });

@@ -13,11 +13,12 @@ use super::direct::Direct;
 use super::rows::{Centre, Rows, descend, dot};
 use crate::estimate::{LossModel, Normalise};
 use crate::features::{ContextKind, ContextMap};
+use crate::math;
 use crate::policy::{Kernel, Noise, Rule, RulePolicy};
+use crate::rng::StandardNormal;
 use crate::{Engine, Log, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 /// Constant rules the descent starts from: quantiles of the logged actions.
@@ -120,7 +121,7 @@ impl Smoothing {
 
 /// Silverman's bandwidth for the density of the actions, as wide for each kernel.
 fn pilot(rows: &Rows, kernel: Kernel) -> f64 {
-    1.06 * rows.action_moments().1 * (rows.n() as f64).powf(-0.2) / kernel.variance().sqrt()
+    1.06 * rows.action_moments().1 * math::pow(rows.n() as f64, -0.2) / kernel.variance().sqrt()
 }
 
 /// The bandwidth with the smallest asymptotic mean squared error of KS at a rule.
@@ -139,14 +140,14 @@ pub fn plug_in(rows: &Rows, costs: &[f64], rule: &Rule, model: &LossModel, pilot
     for i in 0..rows.n() {
         let x = &rows.x[i * d..(i + 1) * d];
         let tau = rule.action(x);
-        v += rows.omega[i] * pilot.density(tau, rows.a[i]).0 * (costs[i] / rows.p[i]).powi(2);
+        v += rows.omega[i] * pilot.density(tau, rows.a[i]).0 * math::powi(costs[i] / rows.p[i], 2);
         let c = model.coefficients_at(x);
         let eta = |a: f64| model.actions.function(&c, &[a], &mut [0.0]);
         b += rows.omega[i] * (eta(tau + h) - 2.0 * eta(tau) + eta(tau - h)) / (h * h);
     }
     let k = pilot.kernel;
-    let fifth = k.roughness() * v / (rows.n() as f64 * k.variance().powi(2) * b * b);
-    fifth.powf(0.2).clamp(0.25 * h, rows.action_moments().1.max(0.25 * h))
+    let fifth = k.roughness() * v / (rows.n() as f64 * math::powi(k.variance(), 2) * b * b);
+    math::pow(fifth, 0.2).clamp(0.25 * h, rows.action_moments().1.max(0.25 * h))
 }
 
 /// The smoothed cost of rules linear in psi.

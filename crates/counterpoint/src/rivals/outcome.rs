@@ -14,6 +14,7 @@
 use super::rows::{Rows, descend, dot};
 use crate::features::ContextKind;
 use crate::features::anchors::quantile_sorted;
+use crate::math;
 use crate::policy::{Rule, RulePolicy};
 use crate::{Log, Result};
 use serde::{Deserialize, Serialize};
@@ -136,7 +137,7 @@ impl Pull {
     /// h and its slope.
     fn distance(&self, u: f64) -> (f64, f64) {
         let e = 0.01 * self.phi;
-        let root = u.hypot(e);
+        let root = math::hypot(u, e);
         ((root - e) / self.phi, u / root / self.phi)
     }
 

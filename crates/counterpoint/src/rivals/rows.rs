@@ -2,6 +2,7 @@
 
 use crate::features::anchors::quantile_sorted;
 use crate::features::{ContextKind, ContextMap, MapOptions, Scale, Scaler};
+use crate::math;
 use crate::optim::{Lbfgs, Objective, Optimiser, Optimum};
 use crate::policy::{Columns, Noise, Rule, RulePolicy};
 use crate::{Error, Log, Result};
@@ -73,7 +74,7 @@ impl Rows {
                 rows.x.extend_from_slice(&x);
             }
             rows.a.extend_from_slice(&b.a[0]);
-            rows.p.extend(b.log_p.iter().map(|l| l.exp()));
+            rows.p.extend(b.log_p.iter().map(|l| math::exp(*l)));
             rows.y.extend_from_slice(&b.y);
             rows.omega.extend_from_slice(&b.omega);
         }
@@ -112,7 +113,7 @@ impl Rows {
     /// Mean and standard deviation of the logged actions.
     pub fn action_moments(&self) -> (f64, f64) {
         let mean = self.mean(|i| self.a[i]);
-        (mean, self.mean(|i| (self.a[i] - mean).powi(2)).sqrt())
+        (mean, self.mean(|i| math::powi(self.a[i] - mean, 2)).sqrt())
     }
 
     /// A weighted mean over rows.

@@ -15,6 +15,7 @@
 
 #[cfg(feature = "readers")]
 use crate::data::{Column, Table};
+use crate::math;
 use crate::policy::Family;
 use crate::{Log, Policy, Result};
 use rand::rngs::ChaCha8Rng;
@@ -99,7 +100,7 @@ impl Chess {
             log.x.push(x);
             log.action.push(a);
             log.reward.push(chess_reward(x, a));
-            log.propensity.push(Family::LogNormal.log_density(a, CHESS_MEAN, CHESS_STD).value.exp());
+            log.propensity.push(math::exp(Family::LogNormal.log_density(a, CHESS_MEAN, CHESS_STD).value));
         }
         log
     }

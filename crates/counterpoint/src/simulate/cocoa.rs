@@ -19,11 +19,12 @@
 
 #[cfg(feature = "readers")]
 use crate::data::{Column, Table};
+use crate::math;
 use crate::policy::Family;
+use crate::rng::StandardNormal;
 use crate::{Log, Policy, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use std::sync::LazyLock;
 
@@ -94,11 +95,11 @@ impl Cocoa {
             let mean = cocoa_logging_mean(x1);
             let a = Family::LogNormal.sample(mean, cocoa_logging_std(), &mut rng);
             let earned = rng.random::<f64>() < cocoa_chance(x1, a);
-            let amount = (m + AMOUNT_SLOPE * x0 + s * rng.sample::<f64, _>(StandardNormal)).exp();
+            let amount = math::exp(m + AMOUNT_SLOPE * x0 + s * rng.sample::<f64, _>(StandardNormal));
             log.x.iter_mut().zip([x0, x1, x2]).for_each(|(c, v)| c.push(v));
             log.action.push(a);
             log.reward.push(if earned { amount } else { 0.0 });
-            log.propensity.push(Family::LogNormal.log_density(a, mean, cocoa_logging_std()).value.exp());
+            log.propensity.push(math::exp(Family::LogNormal.log_density(a, mean, cocoa_logging_std()).value));
         }
         log
     }
@@ -156,7 +157,7 @@ pub fn cocoa_chance(x1: f64, a: f64) -> f64 {
 /// E[amount | x0]: what a rewarded bid earns on average.
 pub fn cocoa_amount(x0: f64) -> f64 {
     let (m, s2) = amount();
-    (m + AMOUNT_SLOPE * x0 + 0.5 * (s2 - AMOUNT_SLOPE * AMOUNT_SLOPE)).exp()
+    math::exp(m + AMOUNT_SLOPE * x0 + 0.5 * (s2 - AMOUNT_SLOPE * AMOUNT_SLOPE))
 }
 
 /// The true mean reward of a log-normal policy with this mean (of x1) and standard deviation.
@@ -184,15 +185,15 @@ fn standard(x1: f64) -> f64 {
 
 fn bell(x1: f64, a: f64) -> f64 {
     let u = (a - cocoa_best(x1)) / WIDTH;
-    (-0.5 * u * u).exp()
+    math::exp(-0.5 * u * u)
 }
 
 /// Mean m (of the logarithm, at x0 = 0) and total variance S2 of ln amount.
 fn amount() -> (f64, f64) {
     let mean = COCOA_REWARD / COCOA_REWARDED;
     let square = (COCOA_VARIANCE + COCOA_REWARD * COCOA_REWARD) / COCOA_REWARDED;
-    let s2 = (square / (mean * mean)).ln();
-    (mean.ln() - 0.5 * s2, s2)
+    let s2 = math::ln(square / (mean * mean));
+    (math::ln(mean) - 0.5 * s2, s2)
 }
 
 /// E f(x1, a) with a ~ LogNormal(mean(x1), std): midpoints in x1, trapezoids in the standard-normal position of a.
@@ -205,7 +206,7 @@ fn average(mean: &dyn Fn(f64) -> f64, std: f64, f: &dyn Fn(f64, f64) -> f64) -> 
         for j in 0..=steps {
             let z = f64::from(j) * h - reach;
             let a = Family::LogNormal.at(z, mean(x1), std).value;
-            total += h * (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() * f(x1, a);
+            total += h * math::exp(-0.5 * z * z) / std::f64::consts::TAU.sqrt() * f(x1, a);
         }
     }
     total / f64::from(cells)

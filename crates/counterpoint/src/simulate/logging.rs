@@ -3,10 +3,11 @@
 //! Its parameters are the mean and the standard deviation of the action itself, as everywhere in the project, and
 //! not those of its logarithm; the conversion has its one home here.
 
+use crate::math;
 use std::f64::consts::TAU;
 
+use crate::rng::StandardNormal;
 use rand::{Rng, RngExt};
-use rand_distr::StandardNormal;
 
 /// The mean of the logged actions.
 pub const LOGGING_MEAN: f64 = 2.0;
@@ -30,20 +31,20 @@ pub fn logging_density(action: f64) -> f64 {
         return 0.0;
     }
     let (m, s) = log_parameters();
-    let z = (action.ln() - m) / s;
-    (-0.5 * z * z).exp() / (action * s * TAU.sqrt())
+    let z = (math::ln(action) - m) / s;
+    math::exp(-0.5 * z * z) / (action * s * TAU.sqrt())
 }
 
 /// One action of the logging policy.
 pub(crate) fn draw(rng: &mut impl Rng) -> f64 {
     let (m, s) = log_parameters();
-    (m + s * rng.sample::<f64, _>(StandardNormal)).exp()
+    math::exp(m + s * rng.sample::<f64, _>(StandardNormal))
 }
 
 /// Mean m and standard deviation s of the logarithm.
 fn log_parameters() -> (f64, f64) {
-    let s2 = (LOGGING_STD * LOGGING_STD / (LOGGING_MEAN * LOGGING_MEAN)).ln_1p();
-    (LOGGING_MEAN.ln() - 0.5 * s2, s2.sqrt())
+    let s2 = math::ln_1p(LOGGING_STD * LOGGING_STD / (LOGGING_MEAN * LOGGING_MEAN));
+    (math::ln(LOGGING_MEAN) - 0.5 * s2, s2.sqrt())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! action per group. The expectation is an integral over the potential with known kinks; it is cut there and
 //! summed by Simpson's rule, so the ceiling carries no sampling error.
 
+use crate::math;
 use std::f64::consts::TAU;
 
 use super::potentials::{POTENTIAL_STD, Potential, REWARD_FLOOR, reward};
@@ -57,7 +58,7 @@ impl Potential {
 /// The reward bends where p = a and where it meets its floor, p = a - 2.2; between the bends everything is smooth.
 pub fn expected_reward(action: f64, mean_potential: f64) -> f64 {
     let (mu, s) = (mean_potential, POTENTIAL_STD);
-    let phi = |z: f64| (-0.5 * z * z).exp() / TAU.sqrt();
+    let phi = |z: f64| math::exp(-0.5 * z * z) / TAU.sqrt();
     let term = |p: f64| reward(action, p) * (phi((p - mu) / s) + phi((p + mu) / s)) / s;
     let top = mu + REACH * s;
     let floor_ends = (action - 2.0 * (1.0 - REWARD_FLOOR)).clamp(0.0, top);

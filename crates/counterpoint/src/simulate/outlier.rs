@@ -13,10 +13,11 @@
 
 #[cfg(feature = "readers")]
 use crate::data::{Column, Table};
+use crate::math;
+use crate::rng::StandardNormal;
 use crate::{Log, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::StandardNormal;
 use std::f64::consts::TAU;
 
 use super::{POTENTIAL_STD, Potential, logging, logging_density, online_value, reward};
@@ -63,7 +64,7 @@ impl Outlier {
         let mut log = Outlier::default();
         for _ in 1..rows {
             let group = rng.random_range(0..2u32);
-            let (sin, cos) = (TAU * rng.random::<f64>()).sin_cos();
+            let (sin, cos) = math::sin_cos(TAU * rng.random::<f64>());
             let x = [cos, sin].map(|v| RADIUS[group as usize] * v + NOISE * rng.sample::<f64, _>(StandardNormal));
             let z: f64 = rng.sample(StandardNormal);
             let potential = (Potential::Circles.mean_potential(group) + POTENTIAL_STD * z).abs();

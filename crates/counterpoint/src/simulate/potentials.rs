@@ -9,14 +9,15 @@
 //! provide such rows. Every 1,024 rows read a random stream of their own, so a log is a prefix of any longer log of
 //! the same seed (but for the scale of the contexts), whatever the number of threads.
 
+use crate::math;
 use std::f64::consts::{PI, TAU};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use crate::rng::StandardNormal;
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
-use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -200,13 +201,13 @@ impl Potential {
         match self {
             Potential::Moons => {
                 let t = PI * rng.random::<f64>();
-                let (sin, cos) = t.sin_cos();
+                let (sin, cos) = math::sin_cos(t);
                 noisy(if group == 0 { [cos, sin] } else { [1.0 - cos, 0.5 - sin] }, rng)
             }
             Potential::Circles => {
                 let t = TAU * rng.random::<f64>();
                 let radius = if group == 0 { 1.0 } else { 0.5 };
-                noisy([radius * t.cos(), radius * t.sin()], rng)
+                noisy([radius * math::cos(t), radius * math::sin(t)], rng)
             }
             Potential::Anisotropic => {
                 let z = [0, 1].map(|k| CENTRES[g][k] + SPREADS[g][k] * normal(rng));

@@ -11,11 +11,12 @@
 #[cfg(feature = "readers")]
 use crate::data::{Column, Table};
 use crate::evaluate::Estimate;
+use crate::math;
 use crate::policy::Family;
+use crate::rng::StandardNormal;
 use crate::{Engine, Estimator, Log, Policy, Result, evaluate};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::StandardNormal;
 use std::f64::consts::{PI, TAU};
 
 /// Mean of the logarithm of a logged action.
@@ -46,10 +47,10 @@ impl WhatIf {
         let mut log = WhatIf::default();
         for _ in 0..rows {
             let z: [f64; 3] = [(); 3].map(|()| rng.sample(StandardNormal));
-            let a = z.map(|z| (LOG_MEAN + LOG_STD * z).exp());
+            let a = z.map(|z| math::exp(LOG_MEAN + LOG_STD * z));
             log.action.iter_mut().zip(a).for_each(|(column, a)| column.push(a));
             log.reward.push(a.into_iter().fold(f64::NEG_INFINITY, f64::max));
-            let density = |z: f64, a: f64| (-0.5 * z * z).exp() / (a * LOG_STD * TAU.sqrt());
+            let density = |z: f64, a: f64| math::exp(-0.5 * z * z) / (a * LOG_STD * TAU.sqrt());
             log.propensity.push(z.into_iter().zip(a).map(|(z, a)| density(z, a)).product());
         }
         log
@@ -67,7 +68,7 @@ impl WhatIf {
 
     /// The mode of a logged action.
     pub fn mode() -> f64 {
-        (LOG_MEAN - LOG_STD * LOG_STD).exp()
+        math::exp(LOG_MEAN - LOG_STD * LOG_STD)
     }
 
     /// What the log says about the policy with mean `mu`, as a reward.

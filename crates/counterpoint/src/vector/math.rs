@@ -4,7 +4,7 @@
 //! and n added to the exponent field. ln: x = m 2^e with m in [sqrt(1/2), sqrt 2), ln m = 2 artanh((m-1)/(m+1)).
 
 use super::Real;
-use fearless_simd::{Select, Simd, SimdBase, SimdFloat, SimdFloatElement};
+use fearless_simd::{Select, Simd, SimdBase, SimdFloat, SimdFloatElement, f32x16, f64x8};
 
 /// The vector of a scalar type at an instruction set.
 pub(crate) type V<T, S> = <T as SimdFloatElement>::Native<S>;
@@ -34,6 +34,8 @@ pub(crate) trait Elementary: Real {
     const LOWEST: Self;
     const HIGHEST: Self;
     const BIAS: Self;
+    /// The sum of a virtual vector's numbers, in an order that no machine changes.
+    fn total<S: Simd>(simd: S, v: &[Self]) -> Self;
 }
 
 impl Elementary for f64 {
@@ -74,6 +76,10 @@ impl Elementary for f64 {
     const LOWEST: f64 = -708.0;
     const HIGHEST: f64 = 709.0;
     const BIAS: f64 = 1023.0;
+    #[inline(always)]
+    fn total<S: Simd>(simd: S, v: &[f64]) -> f64 {
+        f64x8::from_slice(simd, v).reduce_sum()
+    }
 }
 
 impl Elementary for f32 {
@@ -94,6 +100,10 @@ impl Elementary for f32 {
     const LOWEST: f32 = -87.0;
     const HIGHEST: f32 = 88.0;
     const BIAS: f32 = 127.0;
+    #[inline(always)]
+    fn total<S: Simd>(simd: S, v: &[f32]) -> f32 {
+        f32x16::from_slice(simd, v).reduce_sum()
+    }
 }
 
 #[inline(always)]
@@ -101,13 +111,25 @@ pub(crate) fn splat<T: Elementary, S: Simd>(simd: S, v: T) -> V<T, S> {
     V::<T, S>::splat(simd, v)
 }
 
+/// The larger of the two, and b where they are not ordered: without the freedom that `max` leaves to machines.
+#[inline(always)]
+pub(crate) fn at_least<T: Elementary, S: Simd>(a: V<T, S>, b: V<T, S>) -> V<T, S> {
+    a.simd_gt(b).select(a, b)
+}
+
+/// The smaller of the two, and b where they are not ordered.
+#[inline(always)]
+pub(crate) fn at_most<T: Elementary, S: Simd>(a: V<T, S>, b: V<T, S>) -> V<T, S> {
+    a.simd_lt(b).select(a, b)
+}
+
 /// exp(x) for x <= 0, as the soft minimum needs it: no range check above; below the range a tiny positive number.
 #[inline(always)]
 pub(crate) fn exp_negative<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
-    let x = x.max(splat::<T, S>(simd, T::LOWEST));
-    let t = x.mul_add(splat::<T, S>(simd, T::LOG2_E), splat::<T, S>(simd, T::ROUND));
+    let x = at_least::<T, S>(x, splat::<T, S>(simd, T::LOWEST));
+    let t = x.mul_add_precise(splat::<T, S>(simd, T::LOG2_E), splat::<T, S>(simd, T::ROUND));
     let n = t - splat::<T, S>(simd, T::ROUND);
-    let r = n.mul_add(splat::<T, S>(simd, -T::LN_2), x);
+    let r = n.mul_add_precise(splat::<T, S>(simd, -T::LN_2), x);
     scaled::<T, S>(simd, r, t)
 }
 
@@ -126,21 +148,21 @@ pub(crate) fn exp_near<const J: usize, T: Elementary, S: Simd>(
     let (mut t, mut r, mut rr, mut even) = (x, x, x, x);
     let mut odd = [s(T::EXP[last - 1]); J];
     for j in 0..J {
-        t[j] = x[j].mul_add(s(T::LOG2_E), s(T::ROUND));
-        r[j] = (t[j] - s(T::ROUND)).mul_add(s(-T::LN_2), x[j]);
+        t[j] = x[j].mul_add_precise(s(T::LOG2_E), s(T::ROUND));
+        r[j] = (t[j] - s(T::ROUND)).mul_add_precise(s(-T::LN_2), x[j]);
         rr[j] = r[j] * r[j];
-        even[j] = rr[j].mul_add(s(T::EXP[last]), s(T::EXP[last - 2]));
+        even[j] = rr[j].mul_add_precise(s(T::EXP[last]), s(T::EXP[last - 2]));
     }
     for [c, d] in powers {
         let (c, d) = (s(*c), s(*d));
         for j in 0..J {
-            odd[j] = odd[j].mul_add(rr[j], c);
-            even[j] = even[j].mul_add(rr[j], d);
+            odd[j] = odd[j].mul_add_precise(rr[j], c);
+            even[j] = even[j].mul_add_precise(rr[j], d);
         }
     }
     for j in 0..J {
         let n: Bits<T, S> = t[j].to_bits() << T::MANTISSA_BITS;
-        even[j] = V::<T, S>::from_bits(odd[j].mul_add(r[j], even[j]).to_bits() + n);
+        even[j] = V::<T, S>::from_bits(odd[j].mul_add_precise(r[j], even[j]).to_bits() + n);
     }
     even
 }
@@ -156,11 +178,11 @@ pub(crate) fn powers<T: Elementary>() -> Vec<[T; 2]> {
 #[inline(always)]
 pub(crate) fn exp<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
     let (low, high) = (splat::<T, S>(simd, T::LOWEST), splat::<T, S>(simd, T::HIGHEST));
-    let inside = x.max(low).min(high);
-    let t = inside.mul_add(splat::<T, S>(simd, T::LOG2_E), splat::<T, S>(simd, T::ROUND));
+    let inside = at_most::<T, S>(at_least::<T, S>(x, low), high);
+    let t = inside.mul_add_precise(splat::<T, S>(simd, T::LOG2_E), splat::<T, S>(simd, T::ROUND));
     let n = t - splat::<T, S>(simd, T::ROUND);
-    let r = n.mul_add(splat::<T, S>(simd, -T::LN_2_HIGH), inside);
-    let r = n.mul_add(splat::<T, S>(simd, -T::LN_2_LOW), r);
+    let r = n.mul_add_precise(splat::<T, S>(simd, -T::LN_2_HIGH), inside);
+    let r = n.mul_add_precise(splat::<T, S>(simd, -T::LN_2_LOW), r);
     let e = scaled::<T, S>(simd, r, t);
     let e = x.simd_lt(low).select(splat::<T, S>(simd, T::ZERO), e);
     x.simd_gt(high).select(splat::<T, S>(simd, T::of(f64::INFINITY)), e)
@@ -171,10 +193,10 @@ pub(crate) fn exp<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
 fn scaled<T: Elementary, S: Simd>(simd: S, r: V<T, S>, t: V<T, S>) -> V<T, S> {
     let mut p = splat::<T, S>(simd, T::EXP[T::EXP.len() - 1]);
     for c in T::EXP.iter().rev().skip(1) {
-        p = p.mul_add(r, splat::<T, S>(simd, *c));
+        p = p.mul_add_precise(r, splat::<T, S>(simd, *c));
     }
-    p = p.mul_add(r, splat::<T, S>(simd, T::ONE));
-    p = p.mul_add(r, splat::<T, S>(simd, T::ONE));
+    p = p.mul_add_precise(r, splat::<T, S>(simd, T::ONE));
+    p = p.mul_add_precise(r, splat::<T, S>(simd, T::ONE));
     let n: Bits<T, S> = t.to_bits() << T::MANTISSA_BITS;
     V::<T, S>::from_bits(p.to_bits() + n)
 }
@@ -196,11 +218,11 @@ pub(crate) fn ln<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
     let z = s * s;
     let mut p = splat::<T, S>(simd, T::ARTANH[T::ARTANH.len() - 1]);
     for c in T::ARTANH.iter().rev().skip(1) {
-        p = p.mul_add(z, splat::<T, S>(simd, *c));
+        p = p.mul_add_precise(z, splat::<T, S>(simd, *c));
     }
     let s2 = s + s;
-    let tail = (p * z).mul_add(s2, s2);
-    e.mul_add(splat::<T, S>(simd, T::LN_2), tail)
+    let tail = (p * z).mul_add_precise(s2, s2);
+    e.mul_add_precise(splat::<T, S>(simd, T::LN_2), tail)
 }
 
 /// ln(1 + x) for x >= 0, accurate for small x (Kahan's correction).
@@ -252,7 +274,7 @@ mod tests {
 
     #[test]
     fn vector_functions_follow_the_library() {
-        for level in [Level::new(), Level::baseline()] {
+        for level in crate::vector::Instructions::all().iter().map(|i| i.during(crate::vector::level)) {
             assert!(worst::<f64>(level, 0, &grid(-700.0, 700.0), f64::exp, 0.0) < 3e-15);
             for which in [2, 3] {
                 assert!(worst::<f64>(level, which, &grid(-30.0, 0.0), f64::exp, f64::EPSILON) < 2e-15);
@@ -265,6 +287,29 @@ mod tests {
             assert!(worst::<f32>(level, 1, &logs, f64::ln, 0.0) < 3e-7);
             assert!(worst::<f64>(level, 4, &logs, f64::ln_1p, 0.0) < 1e-15);
         }
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        fn all<T: Elementary>(xs: &[f64]) {
+            let x: Vec<T> = xs.iter().map(|v| T::of(*v)).collect();
+            for which in 0..5 {
+                let at = |level: Level| -> Vec<u64> {
+                    let mut out = vec![T::ZERO; x.len()];
+                    dispatch!(level, simd => apply(simd, which, &x, &mut out));
+                    out.iter().map(|v| v.f64().to_bits()).collect()
+                };
+                let best = at(Level::new());
+                for instructions in crate::vector::Instructions::all() {
+                    assert!(at(instructions.during(crate::vector::level)) == best, "{which} {}", instructions.name());
+                }
+            }
+        }
+        // in the range of all of them, from tiny to large; negative numbers have no logarithm and are none of its business
+        let mut x: Vec<f64> = grid(-80.0, 80.0);
+        x.extend(grid(-1e-6, 1e-6));
+        all::<f64>(&x);
+        all::<f32>(&x);
     }
 
     #[test]

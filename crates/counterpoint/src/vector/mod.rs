@@ -3,13 +3,16 @@
 //! A *strip* is [`STRIP`] rows, and a [`Lane`] one number of each of them. Families and mean models are written for strips
 //! with what is here: [`load`] and [`store`], the elementary functions of [`math`], and the two small matrix products of
 //! [`product`]. Everything is generic over the scalar type (f64 or f32) and over the instruction set, which is chosen once
-//! per block at run time; code that runs inside [`Simd::vectorize`](fearless_simd::Simd::vectorize) must be inlined there
+//! per block at run time, and which changes no bit of what comes out (below); code that runs inside [`Simd::vectorize`](fearless_simd::Simd::vectorize) must be inlined there
 //! to be compiled for it. There is no `unsafe` in any of it but for the two lines that let lanes lie in a mapped file.
 
+mod level;
 pub(crate) mod math;
 pub(crate) mod product;
 
 use fearless_simd::{Simd, SimdBase, SimdFloatElement};
+pub use level::Instructions;
+pub(crate) use level::level;
 pub(crate) use math::{Elementary, V, splat};
 
 /// Rows per strip: a multiple of twice the widest vector.
@@ -66,6 +69,44 @@ impl Real for f32 {
 impl<T: Real> Lane<T> {
     /// Nothing in every row.
     pub(crate) const ZERO: Lane<T> = Lane([T::ZERO; STRIP]);
+}
+
+// Why every machine gives the same bits. What a row becomes is computed element by element, with fused multiply-adds that
+// are correctly rounded everywhere (`mul_add_precise`: one instruction on AVX2, AVX-512 and NEON, exactly emulated elsewhere).
+// What is summed over rows is summed in virtual vectors of 64 bytes, whatever the registers hold: row i of a strip belongs
+// to place i mod 8 (f32: 16), each place is summed in the order of the rows, and the places are added up in one fixed tree
+// ([`Elementary::total`]). Narrow registers take a virtual vector in parts, one part after the other.
+
+/// Numbers in a virtual vector: as many as 64 bytes hold, the width of the widest registers.
+#[inline(always)]
+pub(crate) const fn width<T>() -> usize {
+    64 / size_of::<T>()
+}
+
+/// How many vectors make a virtual one.
+#[inline(always)]
+pub(crate) fn parts<T: Elementary, S: Simd>() -> usize {
+    width::<T>() / V::<T, S>::LEN
+}
+
+/// Virtual vectors of a lane.
+#[inline(always)]
+pub(crate) const fn turns<T>() -> usize {
+    STRIP / width::<T>()
+}
+
+/// Adds up a virtual vector's sums over a strip: `term(i, sum)` adds vector number i of a lane to the sum it is given.
+/// The parts of a virtual vector are summed one after the other, so that each sum stays in a register.
+#[inline(always)]
+pub(crate) fn add_up<T: Elementary, S: Simd>(simd: S, acc: &mut [T], mut term: impl FnMut(usize, V<T, S>) -> V<T, S>) {
+    let n = V::<T, S>::LEN;
+    for (part, acc) in acc[..width::<T>()].chunks_exact_mut(n).enumerate() {
+        let mut sum = V::<T, S>::from_slice(simd, acc);
+        for turn in 0..turns::<T>() {
+            sum = term(turn * parts::<T, S>() + part, sum);
+        }
+        sum.store_slice(acc);
+    }
 }
 
 /// How many vectors make a lane.

@@ -2,10 +2,10 @@
 //!
 //! Forward, a strip of features X (64 x d) meets coefficients C (d x k) that are held by tiles of [`TILE`] columns
 //! ([`tiles`]); [`scores`] gives two vectors of rows and up to four columns of X C at a time, in registers. Backward,
-//! [`add_products`] adds X^T G, with the 64 rows as the inner dimension, to accumulators that stay vectors for a whole
-//! block and are added up across their lanes once, at its end.
+//! [`add_products`] adds X^T G, with the 64 rows as the inner dimension, to accumulators that stay virtual vectors for
+//! a whole block and are added up across their places once, at its end.
 
-use super::{Elementary, Lane, V, load, splat, vectors};
+use super::{Elementary, Lane, V, load, parts, splat, turns, width};
 use fearless_simd::{Simd, SimdBase, SimdFloat};
 
 /// Columns of C per tile: scores, exponentials and the product back all work on four columns at once.
@@ -41,7 +41,7 @@ pub(crate) fn scores<const J: usize, T: Elementary, S: Simd>(
         for j in 0..J {
             let c = splat::<T, S>(simd, c[j]);
             for u in 0..PAIR {
-                s[u][j] = x[u].mul_add(c, s[u][j]);
+                s[u][j] = x[u].mul_add_precise(c, s[u][j]);
             }
         }
     }
@@ -63,7 +63,7 @@ pub(crate) fn cell(k: usize, f: usize, j: usize) -> usize {
 #[inline(always)]
 pub(crate) fn add_products<T: Elementary, S: Simd>(simd: S, x: &[Lane<T>], g: &[Lane<T>], acc: &mut [T]) {
     let (panels, _) = x.as_chunks::<PANEL>();
-    for (x, acc) in panels.iter().zip(acc.chunks_exact_mut(PANEL * g.len() * V::<T, S>::LEN)) {
+    for (x, acc) in panels.iter().zip(acc.chunks_exact_mut(PANEL * g.len() * width::<T>())) {
         panel::<T, S>(simd, x, g, acc);
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn add_products<T: Elementary, S: Simd>(simd: S, x: &[Lane<T>], g: &[
 /// Three f and all j.
 #[inline(always)]
 fn panel<T: Elementary, S: Simd>(simd: S, x: &[Lane<T>; PANEL], g: &[Lane<T>], acc: &mut [T]) {
-    let n = V::<T, S>::LEN;
+    let n = width::<T>();
     let (whole, rest) = g.as_chunks::<TILE>();
     let (tiles, last) = acc.split_at_mut(whole.len() * TILE * PANEL * n);
     for (g, acc) in whole.iter().zip(tiles.chunks_exact_mut(TILE * PANEL * n)) {
@@ -87,29 +87,35 @@ fn panel<T: Elementary, S: Simd>(simd: S, x: &[Lane<T>; PANEL], g: &[Lane<T>], a
     }
 }
 
+/// Part by part of the virtual vectors, so that narrow registers hold all sums of a part.
 #[inline(always)]
 fn tile<const J: usize, T: Elementary, S: Simd>(simd: S, x: &[Lane<T>; PANEL], g: &[Lane<T>; J], acc: &mut [T]) {
-    let n = V::<T, S>::LEN;
+    let (n, w) = (V::<T, S>::LEN, width::<T>());
     // one slice of known length: the bounds of every access below are checked here, once
-    let acc = &mut acc[..PANEL * J * n];
-    let mut sum = [[splat::<T, S>(simd, T::ZERO); J]; PANEL];
-    for f in 0..PANEL {
-        for j in 0..J {
-            sum[f][j] = V::<T, S>::from_slice(simd, &acc[(f * J + j) * n..(f * J + j + 1) * n]);
-        }
-    }
-    for i in 0..vectors::<T, S>() {
-        let xs = [load::<T, S>(simd, &x[0], i), load::<T, S>(simd, &x[1], i), load::<T, S>(simd, &x[2], i)];
-        for j in 0..J {
-            let g = load::<T, S>(simd, &g[j], i);
-            for f in 0..PANEL {
-                sum[f][j] = xs[f].mul_add(g, sum[f][j]);
+    let acc = &mut acc[..PANEL * J * w];
+    for part in 0..parts::<T, S>() {
+        let mut sum = [[splat::<T, S>(simd, T::ZERO); J]; PANEL];
+        for f in 0..PANEL {
+            for j in 0..J {
+                let at = (f * J + j) * w + part * n;
+                sum[f][j] = V::<T, S>::from_slice(simd, &acc[at..at + n]);
             }
         }
-    }
-    for f in 0..PANEL {
-        for j in 0..J {
-            sum[f][j].store_slice(&mut acc[(f * J + j) * n..(f * J + j + 1) * n]);
+        for turn in 0..turns::<T>() {
+            let i = turn * parts::<T, S>() + part;
+            let xs = [load::<T, S>(simd, &x[0], i), load::<T, S>(simd, &x[1], i), load::<T, S>(simd, &x[2], i)];
+            for j in 0..J {
+                let g = load::<T, S>(simd, &g[j], i);
+                for f in 0..PANEL {
+                    sum[f][j] = xs[f].mul_add_precise(g, sum[f][j]);
+                }
+            }
+        }
+        for f in 0..PANEL {
+            for j in 0..J {
+                let at = (f * J + j) * w + part * n;
+                sum[f][j].store_slice(&mut acc[at..at + n]);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+use counterpoint::engine::Instructions;
 use counterpoint::estimate::LossModel;
 use counterpoint::features::{ActionMap, ContextKind, ContextMap, MapOptions, Scaler};
 use counterpoint::folds::{Design, Partial, Precision, Question, Risk, truth};
@@ -213,15 +214,14 @@ pub struct Answer {
     pub grad: Vec<f64>,
 }
 
-/// The same question through the plain loop, the kernel, and the kernel without vector instructions.
+/// The same question through the plain loop, the kernel, and the kernel with the narrowest instructions.
 pub fn every_way(log: &Log, policy: &Policy, question: &Question) -> Vec<Answer> {
     let (design, fast) = risk(log, policy, question);
     let engine = Engine::single();
     let plain = truth::ask(&fast, &engine, &design).unwrap();
     let kernel = ask(log, policy, question);
-    let portable = Risk::new(question, policy).unwrap().at_baseline_level();
     let mut slots = Vec::new();
-    portable.ask(&engine, &design, &mut slots).unwrap();
+    fast.ask(&Engine::single().using(Instructions::all()[0]), &design, &mut slots).unwrap();
     [("plain loop", plain), ("kernel", kernel), ("portable kernel", slots.swap_remove(0))]
         .into_iter()
         .map(|(way, partial)| {

@@ -6,6 +6,7 @@
 use super::super::check::Reason;
 use super::cast;
 use crate::error::{Error, Hint, Remedy, Result};
+use crate::math;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, StringArray};
@@ -29,7 +30,7 @@ pub(super) fn numbers(array: &ArrayRef) -> Result<ScalarBuffer<f64>> {
             let exact = |v: i128| v.unsigned_abs() < 1 << 53 && (0..=22).contains(scale);
             let number = |i: usize| match values.value(i) {
                 _ if values.is_null(i) => f64::NAN,
-                v if exact(v) => v as f64 / 10f64.powi(i32::from(*scale)), // both exact: one rounding, as in reading text
+                v if exact(v) => v as f64 / math::powi(10f64, i32::from(*scale)), // both exact: one rounding, as in reading text
                 _ => spells(&values.value_as_string(i)).unwrap_or(f64::NAN),
             };
             Ok((0..values.len()).map(number).collect::<Vec<_>>().into())

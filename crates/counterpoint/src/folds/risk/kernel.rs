@@ -19,8 +19,8 @@ use super::truth::PlainRows;
 use super::{Partial, Risk};
 use crate::estimate::{Normalise, Sums};
 use crate::policy::{Coefficients, Features, Mean, Model, Room, Size, Slots, Spread, StripModel, VisitMean};
-use crate::vector::{Elementary, Lane, STRIP, V};
-use fearless_simd::{Level, Simd, SimdBase, dispatch};
+use crate::vector::{Elementary, Lane, STRIP, level, width};
+use fearless_simd::{Simd, dispatch};
 use std::cell::RefCell;
 
 /// What a stage needs to know of theta, in both precisions.
@@ -96,8 +96,6 @@ struct Shape {
     size: Size,
     room: Room,
     graded: usize,
-    /// Numbers per vector.
-    width: usize,
 }
 
 /// Buffers of one thread, kept from block to block: nothing is allocated in the loop.
@@ -111,7 +109,7 @@ pub(crate) struct Scratch<T> {
     rows: rows::Stage<T>,
     /// Slopes of graded sum r in mean c: lane r q + c.
     slope: Vec<Lane<T>>,
-    /// Vector accumulators, `V::LEN` numbers each: the gradient of the mean, and of the stds.
+    /// Accumulators, a virtual vector each: the gradient of the mean, and of the stds.
     acc: Vec<T>,
     std_acc: Vec<T>,
     /// Gradients in the stds of the plain row stage, R q.
@@ -137,8 +135,8 @@ impl<T: Elementary> Default for Scratch<T> {
 
 impl<T: Elementary> Scratch<T> {
     /// Makes room for a question (padding lanes are zero) and starts the sums of a block.
-    fn start(&mut self, risk: &Risk, room: Room, width: usize) {
-        let shape = Shape { size: risk.size(), room, graded: risk.graded.len(), width };
+    fn start(&mut self, risk: &Risk, room: Room) {
+        let shape = Shape { size: risk.size(), room, graded: risk.graded.len() };
         if self.shape != shape {
             self.fit(shape);
         }
@@ -152,7 +150,7 @@ impl<T: Elementary> Scratch<T> {
     }
 
     fn fit(&mut self, shape: Shape) {
-        let Shape { size: Size { actions: q, .. }, room, graded: r, width } = shape;
+        let Shape { size: Size { actions: q, .. }, room, graded: r } = shape;
         let lanes = |lanes: &mut Vec<Lane<T>>, n: usize| {
             lanes.clear();
             lanes.resize(n, Lane::ZERO);
@@ -160,26 +158,26 @@ impl<T: Elementary> Scratch<T> {
         lanes(&mut self.work, room.lanes);
         lanes(&mut self.mu, q);
         lanes(&mut self.slope, r * q);
-        self.rows.fit(q, width);
-        self.acc.resize(room.cells * width, T::ZERO);
-        self.std_acc.resize(r * q * width, T::ZERO);
+        self.rows.fit(q);
+        self.acc.resize(room.cells * width::<T>(), T::ZERO);
+        self.std_acc.resize(r * q * width::<T>(), T::ZERO);
         self.std.resize(r * q, 0.0);
         self.shape = shape;
     }
 }
 
 /// The sums of one block, into `scratch.answer`; false if a weight left the range in which plain sums are safe.
-pub(super) fn block<T: Lanes>(risk: &Risk, level: Level, b: &Strips<T>, scratch: &mut Scratch<T>) -> bool {
-    struct Block<'a, T: Lanes>(&'a Risk, Level, &'a Strips<T>, &'a mut Scratch<T>);
+pub(super) fn block<T: Lanes>(risk: &Risk, b: &Strips<T>, scratch: &mut Scratch<T>) -> bool {
+    struct Block<'a, T: Lanes>(&'a Risk, &'a Strips<T>, &'a mut Scratch<T>);
     impl<T: Lanes> VisitMean for Block<'_, T> {
         type Out = bool;
         fn see<M: Model + StripModel>(self, model: &M) -> bool {
-            let Block(risk, level, b, scratch) = self;
-            dispatch!(level, simd => strips::<M, T, _>(simd, (risk, model), b, scratch))
+            let Block(risk, b, scratch) = self;
+            dispatch!(level(), simd => strips::<M, T, _>(simd, (risk, model), b, scratch))
         }
     }
     // the type of the mean model and the instruction set are settled here, once per block
-    risk.mean.visit(Block(risk, level, b, scratch))
+    risk.mean.visit(Block(risk, b, scratch))
 }
 
 #[inline(always)]
@@ -189,7 +187,7 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
     b: &Strips<T>,
     scratch: &mut Scratch<T>,
 ) -> bool {
-    scratch.start(risk, model.room(risk.size(), risk.graded.len()), V::<T, S>::LEN);
+    scratch.start(risk, model.room(risk.size(), risk.graded.len()));
     let theta = T::theta(&risk.typed);
     let (lanes, features) = (risk.layout.lanes(), risk.layout.features);
     // estimators with a loss model, and rare weights, take the plain row stage between the two vector products
@@ -283,10 +281,10 @@ fn gather<M: StripModel, T: Lanes, S: Simd>(
     b: &Strips<T>,
     scratch: &mut Scratch<T>,
 ) {
-    let (q, n) = (risk.layout.actions, V::<T, S>::LEN);
+    let (q, n) = (risk.layout.actions, width::<T>());
     let width = risk.width();
     let Scratch { acc, std_acc, rows, std, answer, .. } = scratch;
-    let total = |v: &[T]| V::<T, S>::from_slice(simd, v).reduce_sum().f64();
+    let total = |v: &[T]| T::total(simd, v).f64();
     if risk.fast_rows {
         answer.sums = rows.total::<S>(simd, b.totals);
         // an entropy that is the same in every row was left out of the loop

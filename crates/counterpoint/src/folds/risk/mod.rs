@@ -9,10 +9,11 @@ pub mod truth;
 
 use super::design::{Columns, Design, Layout, MadeFor, Strips};
 use super::rows::{Question, RiskSpec};
-use crate::engine::{Engine, Fold, Forest};
+use crate::engine::{Engine, Fold, Forest, Instructions};
 use crate::error::{Error, Result};
 use crate::estimate::{Form, Normalise, Sum, Sums};
 use crate::features::Slopes;
+use crate::math;
 use crate::policy::{At, Family, Mean, Policy, Size};
 use serde::{Deserialize, Serialize};
 
@@ -50,21 +51,16 @@ pub struct Risk {
     made_for: MadeFor,
     pub(crate) typed: kernel::Typed,
     policy: Policy,
-    level: fearless_simd::Level,
 }
 
-fn name_of(level: fearless_simd::Level) -> String {
-    format!("{level:?}").split('(').next().unwrap_or_default().to_lowercase()
-}
-
-/// The instruction set that the kernel takes on this machine. On another one sums round differently in their last digits, and an
-/// objective with several minima may end in another of them.
+/// The instruction set that the kernel takes on this machine. It decides how long something takes and nothing else: sums are
+/// taken in virtual vectors of one width, so that every machine gives the same bits.
 ///
 /// ```
 /// assert!(!counterpoint::folds::instruction_set().is_empty());
 /// ```
 pub fn instruction_set() -> String {
-    name_of(fearless_simd::Level::new())
+    Instructions::best().name()
 }
 
 impl Risk {
@@ -88,7 +84,6 @@ impl Risk {
             made_for: MadeFor::of(question, policy),
             typed: kernel::Typed::default(),
             policy: policy.clone(),
-            level: fearless_simd::Level::new(),
         };
         risk.set(&policy.theta);
         Ok(risk)
@@ -104,18 +99,6 @@ impl Risk {
     pub fn values_only(mut self) -> Self {
         self.graded.clear();
         self
-    }
-
-    /// Uses only the portable scalar code path of the kernel; for tests of the dispatch.
-    #[must_use]
-    pub fn at_baseline_level(mut self) -> Self {
-        self.level = fearless_simd::Level::baseline();
-        self
-    }
-
-    /// The instruction set the kernel runs on, for reports.
-    pub fn instruction_set(&self) -> String {
-        name_of(self.level)
     }
 
     /// Moves to another theta.
@@ -213,7 +196,7 @@ impl Risk {
     /// Whether sums need the plain loop's care: scaled weights, and rows of weight 0 left out before they meet infinity.
     fn overflows(&self, s: &Sums) -> bool {
         let by_weights = self.question.estimator.normalise == Normalise::ByWeights;
-        !s.t.is_finite() || (by_weights && s.v > truth::LOG_RANGE.exp())
+        !s.t.is_finite() || (by_weights && s.v > math::exp(truth::LOG_RANGE))
     }
 }
 
@@ -240,7 +223,7 @@ impl Partial {
         self.fingerprint = self.fingerprint.wrapping_add(other.fingerprint);
         let (mine, theirs) = self.sums.align(other.sums.scale);
         for (slot, sum) in risk.graded.iter().enumerate() {
-            let (a, b) = (mine.powi(sum.weight_power()), theirs.powi(sum.weight_power()));
+            let (a, b) = (math::powi(mine, sum.weight_power()), math::powi(theirs, sum.weight_power()));
             let range = slot * risk.width()..(slot + 1) * risk.width();
             for (x, y) in self.grads[range.clone()].iter_mut().zip(&other.grads[range]) {
                 *x = *x * a + *y * b;
@@ -266,7 +249,7 @@ impl<T: kernel::Lanes> Fold<Strips<T>> for Risk {
 
     fn add(&self, block: &Strips<T>, into: &mut Partial) {
         T::with_scratch(|scratch| {
-            if !kernel::block(self, self.level, block, scratch) || self.overflows(&scratch.answer.sums) {
+            if !kernel::block(self, block, scratch) || self.overflows(&scratch.answer.sums) {
                 // weights beyond the range of the kernel: the plain loop keeps them in logs
                 scratch.answer = truth::block(self, block);
             }

@@ -8,7 +8,8 @@
 //! slopes of the layer before) are one function, [`product`], which runs along neurons: elementwise, with sums in the order
 //! of their terms. So the compiler may use any vectors it likes and no bit changes. Nothing here is a fused multiply-add.
 
-use fearless_simd::{Level, Simd, SimdBase, dispatch, f32x8};
+use crate::vector::level;
+use fearless_simd::{Simd, SimdBase, dispatch, f32x8};
 use serde::{Deserialize, Serialize};
 
 /// Neurons that are computed side by side; hidden layers are multiples of it.
@@ -107,17 +108,17 @@ impl Layers {
 
     /// Fills `work.f` from the inputs in `work.h[0]`.
     pub(super) fn forward(&self, theta: &[f32], work: &mut Work) {
-        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || self.forward_here(simd, theta, work, 0)));
+        dispatch!(level(), simd => simd.vectorize(#[inline(always)] || self.forward_here(simd, theta, work, 0)));
     }
 
     /// As [`Layers::forward`], from the first layer's sums, which are in `work.h[1]`.
     pub(super) fn forward_from_sums(&self, theta: &[f32], work: &mut Work) {
-        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || self.forward_here(simd, theta, work, 1)));
+        dispatch!(level(), simd => simd.vectorize(#[inline(always)] || self.forward_here(simd, theta, work, 1)));
     }
 
     /// Fills `grad` with the slopes in theta, from those in the outputs (`work.slope`), after [`Layers::forward`].
     pub(super) fn backward(&self, theta: &[f32], work: &mut Work, grad: &mut [f32]) {
-        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || self.backward_here(simd, theta, work, grad)));
+        dispatch!(level(), simd => simd.vectorize(#[inline(always)] || self.backward_here(simd, theta, work, grad)));
     }
 
     #[inline(always)]
@@ -277,7 +278,7 @@ impl Adam {
         self.left = [self.left[0] * f64::from(KEEP[0]), self.left[1] * f64::from(KEEP[1])];
         let [c1, c2] = self.left.map(|left| (1.0 / (1.0 - left)) as f32);
         let Adam { mean, square, .. } = self;
-        dispatch!(Level::new(), simd => simd.vectorize(#[inline(always)] || {
+        dispatch!(level(), simd => simd.vectorize(#[inline(always)] || {
             for (((t, g), m), v) in theta.iter_mut().zip(grad).zip(mean.iter_mut()).zip(square.iter_mut()) {
                 *m = KEEP[0] * *m + (1.0 - KEEP[0]) * g;
                 *v = KEEP[1] * *v + (1.0 - KEEP[1]) * g * g;

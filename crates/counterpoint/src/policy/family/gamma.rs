@@ -14,6 +14,7 @@
 
 use super::{HALF_LN_2PI, Member, Seen, Support, bell, ln_ratio, normal_cdf};
 use crate::features::Slopes;
+use crate::math;
 
 /// The gamma law with this mean and std.
 #[derive(Clone, Copy)]
@@ -29,17 +30,17 @@ impl Member for Gamma {
     }
 
     fn seen(self, a: f64) -> Seen {
-        Seen { action: a.ln(), constant: HALF_LN_2PI + a.ln() }
+        Seen { action: math::ln(a), constant: HALF_LN_2PI + math::ln(a) }
     }
 
     #[inline(always)]
     fn log_density(self, log_a: f64, mean: f64, std: f64) -> Slopes {
-        density(log_a - mean.ln(), mean, std)
+        density(log_a - math::ln(mean), mean, std)
     }
 
     fn full_log_density(self, a: f64, mean: f64, std: f64) -> Slopes {
         let p = density(ln_ratio(a, mean), mean, std);
-        Slopes { value: p.value - a.ln() - HALF_LN_2PI, ..p }
+        Slopes { value: p.value - math::ln(a) - HALF_LN_2PI, ..p }
     }
 
     /// ln mean - ln(k)/2 + ln(2 pi)/2 + rest + (1 - k) (rest' - 1/(2 k)); its slope in k is (1 - k)(rest'' + 1/(2 k^2)).
@@ -47,7 +48,7 @@ impl Member for Gamma {
     fn entropy(self, mean: f64, std: f64) -> Slopes {
         let k = shape(mean, std);
         let rest = Stirling::new(k);
-        let value = mean.ln() - 0.5 * k.ln() + HALF_LN_2PI + rest.value + (1.0 - k) * (rest.slope - 0.5 / k);
+        let value = math::ln(mean) - 0.5 * math::ln(k) + HALF_LN_2PI + rest.value + (1.0 - k) * (rest.slope - 0.5 / k);
         let in_k = (1.0 - k) * (rest.curvature + 0.5 / (k * k));
         Slopes { value, mean: (1.0 + 2.0 * k * in_k) / mean, std: -2.0 * k * in_k / std }
     }
@@ -101,8 +102,8 @@ impl Member for Gamma {
                 if fall.is_nan() || fall > 60.0 {
                     break;
                 }
-                let a = mean * d.exp();
-                let v = h * (law.log_top - fall - 0.5 * alpha * (a - z) * (a - z)).exp();
+                let a = mean * math::exp(d);
+                let v = h * math::exp(law.log_top - fall - 0.5 * alpha * (a - z) * (a - z));
                 let in_k = 2.0 * law.k * (law.top_in_k - height(d));
                 out.value += v;
                 out.mean += v * (in_k / mean - alpha * (a - z) * a / mean);
@@ -126,7 +127,11 @@ fn density(d: f64, mean: f64, std: f64) -> Slopes {
     let rest = Stirling::new(k);
     let h = height(d);
     let in_k = 2.0 * k * (0.5 / k - rest.slope - h);
-    Slopes { value: 0.5 * k.ln() - rest.value - k * h, mean: (in_k + k * d.exp_m1()) / mean, std: -in_k / std }
+    Slopes {
+        value: 0.5 * math::ln(k) - rest.value - k * h,
+        mean: (in_k + k * math::exp_m1(d)) / mean,
+        std: -in_k / std,
+    }
 }
 
 /// 1/13, 1/12, .., 1/3
@@ -144,7 +149,7 @@ const INVERSES: [f64; 11] = {
 #[inline(always)]
 fn height(d: f64) -> f64 {
     if d.abs() > 0.3 {
-        return d.exp_m1() - d;
+        return math::exp_m1(d) - d;
     }
     let mut sum = 1.0;
     for inverse in INVERSES {
@@ -195,8 +200,8 @@ impl Stirling {
         }
         if big > k {
             // ln Gamma, digamma and trigamma at k from those at the larger number, less Stirling's part at k
-            out.value += (big - 0.5) * big.ln() - big - product.ln() - (k - 0.5) * k.ln() + k;
-            out.slope += (big / k).ln() - 0.5 / big - ones + 0.5 / k;
+            out.value += (big - 0.5) * math::ln(big) - big - math::ln(product) - (k - 0.5) * math::ln(k) + k;
+            out.slope += math::ln(big / k) - 0.5 / big - ones + 0.5 / k;
             out.curvature += 1.0 / big + 0.5 / (big * big) + squares - 1.0 / k - 0.5 / (k * k);
         }
         out
@@ -241,11 +246,11 @@ const FOUR: [[f64; 2]; 2] = [[0.3399810435848563, 0.6521451548625461], [0.861136
 impl Law {
     fn new(k: f64) -> Self {
         let rest = Stirling::new(k);
-        Law { k, log_top: 0.5 * k.ln() - HALF_LN_2PI - rest.value, top_in_k: 0.5 / k - rest.slope }
+        Law { k, log_top: 0.5 * math::ln(k) - HALF_LN_2PI - rest.value, top_in_k: 0.5 / k - rest.slope }
     }
 
     fn p(&self, d: f64) -> f64 {
-        (self.log_top - self.k * height(d)).exp()
+        math::exp(self.log_top - self.k * height(d))
     }
 
     /// The mass between two points.
@@ -255,7 +260,7 @@ impl Law {
         for [x, w] in rule {
             for x in [-x, *x] {
                 let h = height(middle + half * x);
-                let v = half * w * (self.log_top - self.k * h).exp();
+                let v = half * w * math::exp(self.log_top - self.k * h);
                 out.mass += v;
                 out.in_k += v * (self.top_in_k - h);
             }
@@ -293,11 +298,12 @@ impl Law {
         let (target, side) = if left { (normal_cdf(z), -1.0) } else { (normal_cdf(-z), 1.0) };
         // Wilson and Hilferty's cube, or the power law of the far left
         let cube = 1.0 - 1.0 / (9.0 * self.k) + z / (3.0 * self.k.sqrt());
-        let mut d = if cube > 0.1 { 3.0 * cube.ln() } else { ((target * self.k).ln() - self.log_top) / self.k - 1.0 };
+        let mut d =
+            if cube > 0.1 { 3.0 * math::ln(cube) } else { (math::ln(target * self.k) - self.log_top) / self.k - 1.0 };
         d = if left { d.min(-1e-300) } else { d.max(0.0) };
         for _ in 0..60 {
             let tail = self.tail(d);
-            let move_by = side * (tail.mass / target).ln() * tail.mass / self.p(d);
+            let move_by = side * math::ln(tail.mass / target) * tail.mass / self.p(d);
             d += move_by;
             d = if left { d.min(-1e-300) } else { d.max(0.0) };
             // convergence is quadratic: this was the last step but for rounding
@@ -319,7 +325,7 @@ impl Law {
         let mut in_k = from.in_k;
         for _ in 0..8 {
             let piece = self.between(from.d.min(d), from.d.max(d), &FOUR);
-            let (p, h, bend) = (self.p(d), height(d), side * d.exp_m1());
+            let (p, h, bend) = (self.p(d), height(d), side * math::exp_m1(d));
             let newton = (piece.mass - mass) / p;
             let off = newton / (1.0 - 0.5 * newton * self.k * bend);
             // a step may not come back past where it began
@@ -340,7 +346,7 @@ impl Law {
     /// The action at a quantile, with slopes: at a fixed mass below, dd/dk = -(slope of the mass) / p.
     fn position(&self, at: Quantile, mean: f64, std: f64) -> Slopes {
         let in_k = -2.0 * self.k * at.in_k / self.p(at.d);
-        let a = (mean * at.d.exp()).max(f64::MIN_POSITIVE);
+        let a = (mean * math::exp(at.d)).max(f64::MIN_POSITIVE);
         Slopes { value: a, mean: a * (1.0 + in_k) / mean, std: -a * in_k / std }
     }
 }

@@ -16,12 +16,14 @@ mod normal;
 
 use super::mean::Link;
 use crate::features::Slopes;
+use crate::math;
+use crate::math::erfc;
+use crate::rng::StandardNormal;
 use crate::vector::{Elementary, Lane, Real, STRIP};
 use fearless_simd::Simd;
 use rand::Rng;
-use rand_distr::{Distribution, StandardNormal};
+use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
-use statrs::function::erf::erfc;
 
 /// ln(2 pi) / 2
 pub const HALF_LN_2PI: f64 = 0.918_938_533_204_672_8;
@@ -206,7 +208,7 @@ pub(crate) struct Spread<T> {
 
 impl<T: Real> Spread<T> {
     pub(crate) fn new(std: f64) -> Self {
-        Spread { inverse: T::of(1.0 / std), log: T::of(std.ln()), value: T::of(std) }
+        Spread { inverse: T::of(1.0 / std), log: T::of(math::ln(std)), value: T::of(std) }
     }
 }
 
@@ -244,7 +246,7 @@ pub(crate) fn kernel_along<M: Member>(member: M, mean: f64, std: f64, z: f64, al
         let mut out = Slopes::default();
         member.along(h, REACH * steps, (mean, std), &mut |t, a| {
             let d = a.value - z;
-            let v = h * (-0.5 * (t * t + alpha * d * d) - HALF_LN_2PI).exp();
+            let v = h * math::exp(-0.5 * (t * t + alpha * d * d) - HALF_LN_2PI);
             if v > 0.0 {
                 out.value += v;
                 out.mean -= v * alpha * d * a.mean;
@@ -267,13 +269,13 @@ pub(crate) fn normal_cdf(z: f64) -> f64 {
 
 /// Its density.
 pub(crate) fn bell(z: f64) -> f64 {
-    (-0.5 * z * z - HALF_LN_2PI).exp()
+    math::exp(-0.5 * z * z - HALF_LN_2PI)
 }
 
 /// ln(a / b), accurate when the two are close.
 fn ln_ratio(a: f64, b: f64) -> f64 {
     let d = (a - b) / b;
-    if d.abs() < 0.5 { d.ln_1p() } else { (a / b).ln() }
+    if d.abs() < 0.5 { math::ln_1p(d) } else { math::ln(a / b) }
 }
 
 /// A visitor for one expression of a member.

@@ -2,6 +2,7 @@
 
 use super::{Column, Family, HALF_LN_2PI, Member, Seen, Support, bell, normal_cdf};
 use crate::features::{ActionMap, Slopes};
+use crate::math;
 use crate::vector::{Elementary, load, splat, store, vectors};
 use fearless_simd::{Simd, SimdFloat};
 
@@ -29,12 +30,12 @@ impl Member for Normal {
     #[inline(always)]
     fn log_density(self, a: f64, mean: f64, std: f64) -> Slopes {
         let z = (a - mean) / std;
-        Slopes { value: -0.5 * z * z - std.ln(), mean: z / std, std: (z * z - 1.0) / std }
+        Slopes { value: -0.5 * z * z - math::ln(std), mean: z / std, std: (z * z - 1.0) / std }
     }
 
     /// ln std + (1 + ln 2 pi)/2
     fn entropy(self, _mean: f64, std: f64) -> Slopes {
-        Slopes { value: std.ln() + 0.5 + HALF_LN_2PI, mean: 0.0, std: 1.0 / std }
+        Slopes { value: math::ln(std) + 0.5 + HALF_LN_2PI, mean: 0.0, std: 1.0 / std }
     }
 
     fn cdf(self, a: f64, mean: f64, std: f64) -> Slopes {
@@ -62,7 +63,7 @@ impl Member for Normal {
         for i in 0..vectors::<T, S>() {
             let z = (load::<T, S>(simd, a, i) - load::<T, S>(simd, mu, i)) * inverse;
             let zz = z * z;
-            store::<T, S>(zz.mul_add(half, load::<T, S>(simd, log_w, i) - log_std), log_w, i);
+            store::<T, S>(zz.mul_add_precise(half, load::<T, S>(simd, log_w, i) - log_std), log_w, i);
             store::<T, S>(z * inverse, mean, i);
             store::<T, S>((zz - one) * inverse, std, i);
         }
@@ -74,7 +75,7 @@ impl Family {
     /// mean, and nothing is said.
     pub fn steepest(self, std: f64) -> Option<f64> {
         match self {
-            Family::Normal => Some((-0.5 - HALF_LN_2PI).exp() / (std * std)),
+            Family::Normal => Some(math::exp(-0.5 - HALF_LN_2PI) / (std * std)),
             _ => None,
         }
     }

@@ -17,10 +17,11 @@
 use super::{At, Coefficients, Features, Model, Parts, Room, Size, Slots, StripModel, Support};
 use crate::error::{Error, Result};
 use crate::features::{ActionMap, ContextKind, ContextMap};
-use crate::vector::math::{exp_near, powers};
+use crate::math;
+use crate::vector::math::{at_least, exp_near, powers};
 use crate::vector::product::{PAIR, PANEL, TILE, add_products, cell, cells, scores, tiles};
 use crate::vector::{Elementary, Lane, V, load, splat, store, vectors};
-use fearless_simd::{Simd, SimdBase, SimdFloat};
+use fearless_simd::{Simd, SimdFloat};
 use serde::{Deserialize, Serialize};
 
 /// The counterfactual loss predictor: context map, anchors, temperature.
@@ -57,7 +58,7 @@ impl Clp {
         let (rows, last) = slopes.split_at_mut((mu.len() - 1) * m);
         let mut total = 0.0;
         for (p, s) in last.iter_mut().zip(s) {
-            *p = (s - top).exp();
+            *p = math::exp(s - top);
             total += *p;
         }
         for (c, mu) in mu.iter_mut().enumerate() {
@@ -83,13 +84,13 @@ impl Clp {
         for _ in 0..50 {
             let s = scores(&u);
             let top = s.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let p: Vec<f64> = s.iter().map(|v| (v - top).exp()).collect();
+            let p: Vec<f64> = s.iter().map(|v| math::exp(v - top)).collect();
             let total: f64 = p.iter().sum();
             let mean = |c: usize| (0..m).map(|j| p[j] * self.actions.anchor(j)[c]).sum::<f64>() / total;
             // diagonal Newton with a short leash is enough for a starting point
             for c in 0..q {
                 let mu = mean(c);
-                let var = (0..m).map(|j| p[j] * (self.actions.anchor(j)[c] - mu).powi(2)).sum::<f64>() / total;
+                let var = (0..m).map(|j| p[j] * math::powi(self.actions.anchor(j)[c] - mu, 2)).sum::<f64>() / total;
                 let step = (target[c] - mu) / var.max(1e-12);
                 u[c] += step.clamp(-1.0 / var.sqrt().max(1e-12), 1.0 / var.sqrt().max(1e-12)) / q as f64;
             }
@@ -361,7 +362,7 @@ fn means<const NEAR: bool, T: Elementary, S: Simd>(
         for i in 0..vectors::<T, S>() {
             let mut mean = zero;
             for (p, a) in p.iter().zip(anchors) {
-                mean = load::<T, S>(simd, p, i).mul_add(splat::<T, S>(simd, *a), mean);
+                mean = load::<T, S>(simd, p, i).mul_add_precise(splat::<T, S>(simd, *a), mean);
             }
             store::<T, S>(mean * load::<T, S>(simd, inverse, i), mu, i);
         }
@@ -425,7 +426,7 @@ fn tile<const NEAR: bool, const SCORE: bool, const J: usize, T: Elementary, S: S
         if !NEAR {
             for u in 0..PAIR {
                 for j in 0..J {
-                    state.top[u] = state.top[u].max(s[u][j]);
+                    state.top[u] = at_least::<T, S>(s[u][j], state.top[u]);
                     store::<T, S>(s[u][j], &mut p[j], PAIR * i + u);
                 }
             }
@@ -436,14 +437,14 @@ fn tile<const NEAR: bool, const SCORE: bool, const J: usize, T: Elementary, S: S
         if !NEAR {
             let low = splat::<T, S>(simd, T::LOWEST);
             for j in 0..J {
-                s[u][j] = (load::<T, S>(simd, &p[j], PAIR * i + u) - state.top[u]).max(low);
+                s[u][j] = at_least::<T, S>(load::<T, S>(simd, &p[j], PAIR * i + u) - state.top[u], low);
             }
         }
         let e = exp_near::<J, T, S>(simd, powers, s[u]);
         for j in 0..J {
             store::<T, S>(e[j], &mut p[j], PAIR * i + u);
             state.total[u] += e[j];
-            state.mean[u] = e[j].mul_add(splat::<T, S>(simd, a[j]), state.mean[u]);
+            state.mean[u] = e[j].mul_add_precise(splat::<T, S>(simd, a[j]), state.mean[u]);
         }
     }
 }

@@ -3,9 +3,10 @@
 use super::{At, Coefficients, Features, Model, Parts, Room, Size, Slots, StripModel, Support};
 use crate::error::Result;
 use crate::features::{ContextKind, ContextMap};
+use crate::math;
 use crate::vector::math::{exp_negative, ln_1p};
 use crate::vector::product::{TILE, cell, cells, tiles};
-use crate::vector::{Elementary, Lane, V, load, splat, store, vectors};
+use crate::vector::{Elementary, Lane, V, add_up, load, splat, store, vectors, width};
 use fearless_simd::{Select, Simd, SimdBase, SimdFloat};
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +36,8 @@ impl Link {
         match self {
             Link::Identity => (s, 1.0),
             Link::Softplus => {
-                let e = (-s.abs()).exp();
-                let value = s.max(0.0) + e.ln_1p();
+                let e = math::exp(-s.abs());
+                let value = s.max(0.0) + math::ln_1p(e);
                 (value, if s >= 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) })
             }
         }
@@ -46,7 +47,7 @@ impl Link {
     pub fn invert(self, mean: f64) -> f64 {
         match self {
             Link::Identity => mean,
-            Link::Softplus => mean + (-(-mean).exp_m1()).ln(),
+            Link::Softplus => mean + math::ln(-math::exp_m1(-mean)),
         }
     }
 
@@ -178,7 +179,7 @@ impl StripModel for Linear {
             for i in 0..vectors::<T, S>() {
                 let mut s = splat::<T, S>(simd, T::ZERO);
                 for (lane, row) in x.iter().zip(column) {
-                    s = load::<T, S>(simd, lane, i).mul_add(splat::<T, S>(simd, row[c % TILE]), s);
+                    s = load::<T, S>(simd, lane, i).mul_add_precise(splat::<T, S>(simd, row[c % TILE]), s);
                 }
                 let (mean, slope) = self.link.vector::<T, S>(simd, s);
                 store::<T, S>(mean, mu, i);
@@ -197,18 +198,20 @@ impl StripModel for Linear {
         lanes: &mut [Lane<T>],
         slots: Slots<T>,
     ) {
-        let (q, n) = (slots.mu.len(), V::<T, S>::LEN);
+        let (q, n) = (slots.mu.len(), width::<T>());
         for c in 0..q {
             for (slot, slope) in slots.slope[c..].iter().step_by(q).enumerate() {
                 for (f, feature) in features.x.iter().enumerate() {
                     let at = cell(q, slot * features.x.len() + f, c) * n;
-                    let acc = &mut slots.acc[at..at + n];
-                    let mut sum = V::<T, S>::from_slice(simd, acc);
-                    for i in 0..vectors::<T, S>() {
-                        let s = load::<T, S>(simd, slope, i) * load::<T, S>(simd, &lanes[c], i);
-                        sum = s.mul_add(load::<T, S>(simd, feature, i), sum);
-                    }
-                    sum.store_slice(acc);
+                    add_up::<T, S>(
+                        simd,
+                        &mut slots.acc[at..at + n],
+                        #[inline(always)]
+                        |i, sum| {
+                            let s = load::<T, S>(simd, slope, i) * load::<T, S>(simd, &lanes[c], i);
+                            s.mul_add_precise(load::<T, S>(simd, feature, i), sum)
+                        },
+                    );
                 }
             }
         }

@@ -14,10 +14,11 @@
 use super::{At, Coefficients, Features, Link, Model, Parts, Room, Size, Slots, StripModel, Support};
 use crate::error::{Error, Result};
 use crate::features::{ContextKind, ContextMap};
-use crate::vector::math::{exp_near, powers};
+use crate::math;
+use crate::vector::math::{at_least, at_most, exp_near, powers};
 use crate::vector::product::{PAIR, PANEL, TILE, add_products, cell, cells, scores, tiles};
-use crate::vector::{Elementary, Lane, V, load, splat, store, vectors};
-use fearless_simd::{Simd, SimdBase, SimdFloat};
+use crate::vector::{Elementary, Lane, load, splat, store, vectors, width};
+use fearless_simd::{Simd, SimdFloat};
 use serde::{Deserialize, Serialize};
 
 /// A network with one hidden layer of tanh units.
@@ -131,7 +132,7 @@ impl Model for Network {
         for (x, w) in psi.iter().zip(w.chunks_exact(self.units)) {
             h.iter_mut().zip(w).for_each(|(h, w)| *h += x * w);
         }
-        h.iter_mut().for_each(|h| *h = h.tanh());
+        h.iter_mut().for_each(|h| *h = math::tanh(*h));
         for c in 0..q {
             let o = b[c] + h.iter().zip(v.iter().skip(c).step_by(q)).map(|(h, v)| h * v).sum::<f64>();
             (mu[c], link[c]) = self.link.apply(o);
@@ -229,7 +230,7 @@ impl StripModel for Network {
             for i in 0..vectors::<T, S>() {
                 let mut o = splat::<T, S>(simd, b[c]);
                 for (h, v) in h.iter().zip(v) {
-                    o = load::<T, S>(simd, h, i).mul_add(splat::<T, S>(simd, *v), o);
+                    o = load::<T, S>(simd, h, i).mul_add_precise(splat::<T, S>(simd, *v), o);
                 }
                 let (mean, slope) = self.link.vector::<T, S>(simd, o);
                 store::<T, S>(mean, &mut mu[c], i);
@@ -251,7 +252,7 @@ impl StripModel for Network {
         let graded = slots.slope.len() / q;
         let Lanes { h, g, link, x, s } = Lanes::new(lanes, self.units, q, (graded * d).next_multiple_of(PANEL));
         let (first, both) = self.cells(Size { features: d, actions: q }, graded);
-        let n = V::<T, S>::LEN;
+        let n = width::<T>();
         for (c, acc) in slots.acc.chunks_exact_mut(both * n).enumerate() {
             for (r, s) in s[..graded].iter_mut().enumerate() {
                 for i in 0..vectors::<T, S>() {
@@ -309,7 +310,7 @@ fn tile<const J: usize, T: Elementary, S: Simd>(
     for u in 0..PAIR {
         let mut twice = s[u];
         for j in 0..J {
-            twice[j] = (s[u][j] + s[u][j]).max(-end).min(end);
+            twice[j] = at_most::<T, S>(at_least::<T, S>(s[u][j] + s[u][j], -end), end);
         }
         let e = exp_near::<J, T, S>(simd, powers, twice);
         for j in 0..J {

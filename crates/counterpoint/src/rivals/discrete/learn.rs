@@ -9,10 +9,10 @@ use crate::features::{ActionMap, ContextKind, ContextMap, MapOptions, Scale, Sca
 use crate::folds::{LossOptions, fit_loss_model};
 use crate::optim::{Lbfgs, Optimiser, Proximal};
 use crate::policy::{BucketSoftmax, Buckets};
+use crate::rng::StandardNormal;
 use crate::{Engine, Error, Estimator, Log, Policy, Result};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 

@@ -8,6 +8,7 @@
 use super::rows::{Reference, Rows, Strip};
 use crate::engine::Fold;
 use crate::features::{ContextMap, Scaler};
+use crate::math;
 use crate::optim::{Lbfgs, Objective, Optimiser};
 use crate::policy::{BucketSoftmax, Buckets, Scorer, logits, softmax};
 use crate::{Engine, Error, Log, Policy, Result};
@@ -142,7 +143,7 @@ impl Fold<Strip> for Surprise<'_> {
             let (psi, b, omega) = (strip.psi(i), strip.bucket[i], strip.omega[i]);
             logits(self.theta, psi, &mut p);
             softmax(&mut p);
-            into[dim] -= omega * p[b].ln();
+            into[dim] -= omega * math::ln(p[b]);
             into[dim + 1] += omega;
             p[b] -= 1.0;
             for (f, row) in psi.iter().zip(into.chunks_exact_mut(self.k)) {

@@ -11,6 +11,7 @@
 use super::rows::{Rows, Strip};
 use crate::engine::Fold;
 use crate::estimate::{Form, Normalise, PerTerm, Sum, Sums, Target, Term};
+use crate::math;
 use crate::optim::Objective;
 use crate::policy::{logits, softmax};
 use crate::{Engine, Error, Estimator, Result};
@@ -136,7 +137,7 @@ impl Terms {
                 let (mut left, mut u) = (p[j], p[j]);
                 if est.form == Form::Blend && p[j] > 0.0 {
                     let q = strip.q[i * k + j];
-                    let (v, dv) = est.weight.apply((p[j] / q).ln());
+                    let (v, dv) = est.weight.apply(math::ln(p[j] / q));
                     left -= q * v;
                     u -= q * dv;
                 }
@@ -162,10 +163,10 @@ impl Terms {
     fn fill_entropy(&mut self) {
         let (p, h) = (&self.p, &mut self.slope[Term::H]);
         // x ln x is 0 at 0
-        let entropy = -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
+        let entropy = -p.iter().filter(|p| **p > 0.0).map(|p| p * math::ln(*p)).sum::<f64>();
         self.value[Term::H] = entropy;
         for j in 0..p.len() {
-            h[j] = if p[j] > 0.0 { -p[j] * (p[j].ln() + entropy) } else { 0.0 };
+            h[j] = if p[j] > 0.0 { -p[j] * (math::ln(p[j]) + entropy) } else { 0.0 };
         }
     }
 }

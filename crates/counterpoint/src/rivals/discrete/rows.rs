@@ -4,6 +4,7 @@ use super::logging::Logging;
 use crate::data::Block;
 use crate::engine::Placed;
 use crate::estimate::LossModel;
+use crate::math;
 use crate::policy::BucketSoftmax;
 use crate::{Error, Log, Result};
 
@@ -122,12 +123,12 @@ fn strip(
         out.log_q.push(match reference {
             Reference::Buckets(_) => 0.0, // below, with the shares
             Reference::Density if !buckets.covers(action) => f64::INFINITY,
-            Reference::Density => b.log_p[i] + buckets.width(bucket).ln(),
+            Reference::Density => b.log_p[i] + math::ln(buckets.width(bucket)),
             Reference::Unit => 0.0,
         });
         if let Some(shares) = &mut shares {
             let q = shares.at(&x)?;
-            out.log_q[i] = q[bucket].ln();
+            out.log_q[i] = math::ln(q[bucket]);
             out.q.extend(q);
         }
         if let Some(model) = model {

@@ -17,9 +17,6 @@ const FILES: [&str; 4] = ["noisymoons.parquet", "noisycircles.parquet", "anisotr
 pub(crate) struct Surroundings {
     pub(crate) version: String,
     pub(crate) effort: Effort,
-    /// The vector instructions of the machine: others round differently, and a fit may end in another local minimum.
-    #[serde(default)]
-    pub(crate) instructions: String,
     /// Names of the files of data that are there, with the beginning of their SHA-256.
     pub(crate) files: Vec<(String, String)>,
 }
@@ -44,12 +41,7 @@ impl Surroundings {
                     .hint(format!("--data is a directory with {}", FILES.join(", "))));
             }
         }
-        Ok(Surroundings {
-            version: env!("CARGO_PKG_VERSION").into(),
-            effort,
-            instructions: counterpoint::folds::instruction_set(),
-            files,
-        })
+        Ok(Surroundings { version: env!("CARGO_PKG_VERSION").into(), effort, files })
     }
 }
 

@@ -67,7 +67,6 @@ fn markdown_is_as_it_was_read_and_approved() {
     let run = Surroundings {
         version: "1.2.3".into(),
         effort: Effort::Quick,
-        instructions: "plain".into(),
         files: vec![("warfarin.parquet".into(), "0123456789abcdef".into())],
     };
     let experiment =
@@ -105,7 +104,6 @@ Notes:
 - counterpoint: 1.2.3
 - effort: quick
 - seeds: fixed in every experiment
-- instructions: plain; others round differently in the last digits, and a fit may then end in another local minimum
 - data: warfarin.parquet (sha256 0123456789abcdef)
 "
     );

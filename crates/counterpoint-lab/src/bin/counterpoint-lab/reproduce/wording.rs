@@ -121,13 +121,6 @@ pub(crate) fn facts(surroundings: &Surroundings) -> Vec<(String, String)> {
         ("counterpoint".to_string(), surroundings.version.clone()),
         ("effort".into(), effort.into()),
         ("seeds".into(), "fixed in every experiment".into()),
-        (
-            "instructions".into(),
-            format!(
-                "{}; others round differently in the last digits, and a fit may then end in another local minimum",
-                surroundings.instructions
-            ),
-        ),
     ];
     if surroundings.files.is_empty() {
         facts.push(("data".into(), "none given: the potentials are drawn anew, Warfarin is left out".into()));

@@ -7,9 +7,10 @@ use super::{Lanes, Scratch};
 use crate::estimate::{Normalise, Sum, Sums, Weight};
 use crate::folds::risk::Risk;
 use crate::folds::risk::truth::LOG_RANGE;
+use crate::math;
 use crate::policy::{Column, Member, Spread, Visit};
-use crate::vector::math::{exp, ln};
-use crate::vector::{Elementary, Lane, V, load, splat, store, vectors};
+use crate::vector::math::{at_least, exp, ln};
+use crate::vector::{Elementary, Lane, V, add_up, load, parts, splat, store, turns, vectors, width};
 use fearless_simd::{Select, Simd, SimdBase, SimdFloat, SimdMask};
 
 /// The sums that are kept here; those of the costs alone are in the design.
@@ -48,14 +49,14 @@ impl<T: Elementary> Default for Stage<T> {
 }
 
 impl<T: Elementary> Stage<T> {
-    /// Makes room for q action columns and vectors of this width.
-    pub(super) fn fit(&mut self, q: usize, width: usize) {
+    /// Makes room for q action columns.
+    pub(super) fn fit(&mut self, q: usize) {
         for lanes in [&mut self.log_w, &mut self.entropy] {
             lanes.clear();
             lanes.resize(2 * q, Lane::ZERO);
         }
         self.h = Lane::ZERO;
-        self.sums.resize(KEPT * width, T::ZERO);
+        self.sums.resize(KEPT * width::<T>(), T::ZERO);
     }
 
     /// Starts the sums of a block.
@@ -66,10 +67,10 @@ impl<T: Elementary> Stage<T> {
     /// The sums of a block; `costs` are those of the row weights, the costs and their squares.
     #[inline(always)]
     pub(super) fn total<S: Simd>(&self, simd: S, [n, y, yy]: [f64; 3]) -> Sums {
-        let width = V::<T, S>::LEN;
+        let width = width::<T>();
         let kept = |k: Kept| {
             let at = k as usize * width;
-            V::<T, S>::from_slice(simd, &self.sums[at..at + width]).reduce_sum().f64()
+            T::total(simd, &self.sums[at..at + width]).f64()
         };
         let (t, v, tt, tv, vv) = (kept(Kept::T), kept(Kept::V), kept(Kept::TT), kept(Kept::TV), kept(Kept::VV));
         Sums { n, t, v, tt, tv, vv, y, yy, ty: kept(Kept::TY), h: kept(Kept::H), ..Sums::default() }
@@ -113,7 +114,7 @@ pub(super) fn rows<T: Lanes, S: Simd>(
             for (slot, &sum) in risk.graded.iter().enumerate() {
                 for c in 0..q {
                     let lane = slot * q + c;
-                    let acc = &mut std_acc[lane * V::<T, S>::LEN..(lane + 1) * V::<T, S>::LEN];
+                    let acc = &mut std_acc[lane * width::<T>()..(lane + 1) * width::<T>()];
                     slopes::<T, S>(simd, (sum, c), (omega, y), rows, &mut slope[lane], acc);
                 }
             }
@@ -164,7 +165,7 @@ fn beyond<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, log_w: &Lane<T>) -> bool 
     for i in 0..vectors::<T, S>() {
         // rows of weight 0, the padding of a short strip among them, are in no sum
         let counts = load::<T, S>(simd, omega, i).simd_gt(zero);
-        top = top.max(counts.select(load::<T, S>(simd, log_w, i), zero));
+        top = at_least::<T, S>(counts.select(load::<T, S>(simd, log_w, i), zero), top);
     }
     top.simd_gt(limit).any_true()
 }
@@ -215,7 +216,7 @@ fn soft_clip<T: Lanes, S: Simd>(simd: S, cap: f64, alpha: f64, rows: &mut Stage<
             // most strips have no weight beyond the cap, and skip the second exponential and the logarithm
             if over.any_true() {
                 // ln(w + alpha - M) = ln w + ln(1 + (alpha - M)/w): in logs, so that no weight overflows
-                let r = s(alpha - cap) * exp::<T, S>(simd, -log_w.max(s(cap.ln())));
+                let r = s(alpha - cap) * exp::<T, S>(simd, -at_least::<T, S>(log_w, s(math::ln(cap))));
                 let log = log_w + ln::<T, S>(simd, s(1.0) + r);
                 (over.select(s(alpha) * log, w), over.select(s(alpha) / (s(1.0) + r), w))
             } else {
@@ -229,26 +230,31 @@ fn soft_clip<T: Lanes, S: Simd>(simd: S, cap: f64, alpha: f64, rows: &mut Stage<
 #[inline(always)]
 fn sums<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, rows: &mut Stage<T>) {
     let Stage { v, dv, h, sums: acc, .. } = rows;
-    let mut sums = [splat::<T, S>(simd, T::ZERO); KEPT];
-    for i in 0..vectors::<T, S>() {
-        let (omega, y) = (load::<T, S>(simd, omega, i), load::<T, S>(simd, y, i));
-        let v = load::<T, S>(simd, v, i);
-        let t = v * y;
-        // the row weight goes in once: a row of weight 2 is two equal rows, not a row of twice the cost
-        let (ov, ot) = (omega * v, omega * t);
-        let mut fma = |k: Kept, a: V<T, S>, b: V<T, S>| sums[k as usize] = a.mul_add(b, sums[k as usize]);
-        fma(Kept::TT, ot, t);
-        fma(Kept::TV, ot, v);
-        fma(Kept::VV, ov, v);
-        fma(Kept::TY, ot, y);
-        fma(Kept::H, omega, load::<T, S>(simd, h, i));
-        sums[Kept::T as usize] += ot;
-        sums[Kept::V as usize] += ov;
-        store::<T, S>(omega * load::<T, S>(simd, dv, i), dv, i);
-    }
-    // registers through the strip, memory once at its end
-    for (sum, acc) in sums.iter().zip(acc.chunks_exact_mut(V::<T, S>::LEN)) {
-        (V::<T, S>::from_slice(simd, acc) + *sum).store_slice(acc);
+    let (n, w) = (V::<T, S>::LEN, width::<T>());
+    for part in 0..parts::<T, S>() {
+        let mut sums = [splat::<T, S>(simd, T::ZERO); KEPT];
+        for turn in 0..turns::<T>() {
+            let i = turn * parts::<T, S>() + part;
+            let (omega, y) = (load::<T, S>(simd, omega, i), load::<T, S>(simd, y, i));
+            let v = load::<T, S>(simd, v, i);
+            let t = v * y;
+            // the row weight goes in once: a row of weight 2 is two equal rows, not a row of twice the cost
+            let (ov, ot) = (omega * v, omega * t);
+            let mut fma = |k: Kept, a: V<T, S>, b: V<T, S>| sums[k as usize] = a.mul_add_precise(b, sums[k as usize]);
+            fma(Kept::TT, ot, t);
+            fma(Kept::TV, ot, v);
+            fma(Kept::VV, ov, v);
+            fma(Kept::TY, ot, y);
+            fma(Kept::H, omega, load::<T, S>(simd, h, i));
+            sums[Kept::T as usize] += ot;
+            sums[Kept::V as usize] += ov;
+            store::<T, S>(omega * load::<T, S>(simd, dv, i), dv, i);
+        }
+        // registers through the strip, memory once at its end
+        for (sum, acc) in sums.iter().zip(acc.chunks_exact_mut(w)) {
+            let acc = &mut acc[part * n..(part + 1) * n];
+            (V::<T, S>::from_slice(simd, acc) + *sum).store_slice(acc);
+        }
     }
 }
 
@@ -264,8 +270,7 @@ fn slopes<T: Lanes, S: Simd>(
 ) {
     let of = if graded == Sum::H { &rows.entropy } else { &rows.log_w };
     let (mean, std) = (&of[2 * c], &of[2 * c + 1]);
-    let mut sum = V::<T, S>::from_slice(simd, acc);
-    for i in 0..vectors::<T, S>() {
+    let mut at = |i: usize, sum: V<T, S>| {
         let (v, dv) = (load::<T, S>(simd, &rows.v, i), load::<T, S>(simd, &rows.dv, i));
         let y = load::<T, S>(simd, y, i);
         let vy = v * y;
@@ -281,7 +286,7 @@ fn slopes<T: Lanes, S: Simd>(
             Sum::G | Sum::GG | Sum::TG | Sum::VG => splat::<T, S>(simd, T::ZERO),
         };
         store::<T, S>(coef * load::<T, S>(simd, mean, i), slope, i);
-        sum = coef.mul_add(load::<T, S>(simd, std, i), sum);
-    }
-    sum.store_slice(acc);
+        coef.mul_add_precise(load::<T, S>(simd, std, i), sum)
+    };
+    add_up::<T, S>(simd, acc, &mut at);
 }

@@ -3,6 +3,9 @@
 //! A generator is named by what it is for, so that adding a use somewhere cannot change the numbers elsewhere, and
 //! block 7 draws the same numbers whether or not blocks 0 to 6 were drawn before it.
 
+mod draw;
+
+pub(crate) use draw::{Poisson, StandardNormal};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 

