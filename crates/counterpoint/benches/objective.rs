@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
+use counterpoint::estimate::{Form, LossModel, Normalise, Weight};
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{Design, Precision, Question, Risk, truth};
 use counterpoint::policy::{Clp, Family, Link, Mean, Network, Std};
@@ -125,6 +126,52 @@ fn main() {
         );
     }
     compare_means();
+    compare_row_stages();
+}
+
+/// What else a row may be asked, against soft clipping with normal actions: one run, one thread, the mean model the same.
+fn compare_row_stages() {
+    println!("\nother row stages, 10,000 rows, d_X = 6, m = 12, one thread: how many times as long as soft clipping");
+    let model = {
+        let actions = ActionMap::new((0..12).map(|j| 0.4 + 0.3 * f64::from(j)).collect(), 1, None).unwrap();
+        let coef = (0..6 * 12).map(|i| 0.01 * f64::from(i % 7) - 0.03).collect();
+        LossModel { scaler: Scaler::identity(5), map: ContextMap::Linear, actions, coef, intercept: 0.1 }
+    };
+    let own = |weight: Weight| Question::new(Estimator::new(weight, Form::Plain, Normalise::ByRows));
+    let modelled = |estimator: Estimator| Question::new(estimator).with_model(model.clone());
+    let cases = [
+        ("soft-clipped", Family::Normal, own(Weight::soft(15.0))),
+        ("clipped", Family::Normal, own(Weight::Clip { cap: 15.0 })),
+        ("power mean", Family::Normal, own(Weight::PowerMean { lambda: 0.1, s: -1.0 })),
+        ("switch", Family::Normal, own(Weight::Switch { tau: 15.0 })),
+        ("doubly robust", Family::Normal, modelled(Estimator::DR)),
+        ("direct", Family::Normal, modelled(Estimator::DM)),
+        ("self-normalised", Family::Normal, Question::new(Estimator::SNIPS)),
+        ("log-normal", Family::LogNormal, own(Weight::soft(15.0))),
+        ("gamma", Family::Gamma, own(Weight::soft(15.0))),
+    ];
+    let engine = Engine::single();
+    let ready: Vec<_> = cases
+        .into_iter()
+        .map(|(name, family, mut question)| {
+            question.variance_penalty = 1.0;
+            let (log, policy) = problem(10_000, 6, family, clp(12));
+            let design = Design::new(&log, &policy, &question, 0.0, Precision::F64).unwrap();
+            (name, design, Risk::new(&question, &policy).unwrap())
+        })
+        .collect();
+    let mut sides: Vec<Box<dyn FnMut()>> = ready
+        .iter()
+        .map(|(_, design, risk)| -> Box<dyn FnMut()> {
+            let (mut slots, engine) = (Vec::new(), &engine);
+            Box::new(move || risk.ask(engine, design, &mut slots).unwrap())
+        })
+        .collect();
+    let mut sides: Vec<&mut dyn FnMut()> = sides.iter_mut().map(|s| &mut **s as &mut dyn FnMut()).collect();
+    let t = race(12.0, 5, &mut sides);
+    for ((name, ..), seconds) in ready.iter().zip(&t) {
+        println!("{name:>16} | {:>7.2} M rows a second | {:>6.2}", 0.01 / seconds, seconds / t[0]);
+    }
 }
 
 /// Mean models of equal flops in one run: a network with as many units as the CLP has anchors.

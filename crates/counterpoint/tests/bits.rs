@@ -18,9 +18,9 @@ const RECIPES: [(&str, &str, u64, u64); 12] = [
     ("clp, single precision", "policy = \"clp\"\nprecision = \"f32\"", 0, 0),
     ("clp, self-normalised", "policy = \"clp\"\nestimator = \"snips\"\nvariance_penalty = 0.1", 0, 0),
     ("clp, power mean", "policy = \"clp\"\nestimator = \"power-mean\"", 0, 0),
-    ("clp on a Nystrom map", "policy = \"clp\"\ncontext_map = \"nystrom\"\nfamily = \"log-normal\"", 0, 0),
+    ("clp on a Nystrom map", "policy = \"clp\"\ncontext_map = \"nystrom\"\nfamily = \"lognormal\"", 0, 0),
     ("linear, doubly robust", "policy = \"linear\"\nestimator = \"doubly-robust\"", 0, 0),
-    ("linear, log-normal", "policy = \"linear\"\nfamily = \"log-normal\"\nestimator = \"clipped\"", 0, 0),
+    ("linear, log-normal", "policy = \"linear\"\nfamily = \"lognormal\"\nestimator = \"clipped\"", 0, 0),
     ("linear, gamma", "policy = \"linear\"\nfamily = \"gamma\"\noptimiser = \"newton\"", 0, 0),
     ("network", "policy = \"network\"\nentropy = 0.01", 0, 0),
     ("poly", "policy = \"poly\"\noptimiser = \"cg\"\nridge = 0.001", 0, 0),
@@ -29,14 +29,16 @@ const RECIPES: [(&str, &str, u64, u64); 12] = [
 ];
 
 fn parts() -> Parts {
-    Potential::Moons.simulate(3000, 1).log().unwrap().split(SplitRule::Column).unwrap()
+    Potential::Moons.simulate(1500, 1).log().unwrap().split(SplitRule::Column).unwrap()
 }
 
 /// Checksums of the policy file and of the certificate.
-fn results(parts: &Parts, recipe: &str) -> [u64; 2] {
-    let mut recipe = Recipe::from_toml(recipe).unwrap();
-    // few iterations: a last bit that differs is carried on by each of them
-    (recipe.starts, recipe.max_iterations) = (2, 12);
+fn results(parts: &Parts, text: &str) -> [u64; 2] {
+    let mut recipe = Recipe::from_toml(text).unwrap();
+    if !text.is_empty() {
+        // few iterations: a last bit that differs is carried on by each of them
+        (recipe.starts, recipe.max_iterations) = (2, 12);
+    }
     let policy = learn(&parts.train, &recipe).unwrap().policy;
     let terms = Terms { bootstrap: 200, ..Terms::default() };
     let certificate = certify(&policy, &parts.valid, &parts.test, &terms).unwrap();

@@ -1,8 +1,9 @@
 //! The bridge to the library: simulated logs as its types, and the true value of a policy.
 
 use super::potentials::{Simulated, Split, reward};
+use crate::data::Part;
 #[cfg(feature = "readers")]
-use crate::data::{Column, Part, Table};
+use crate::data::{Column, Table};
 use crate::policy::{Family, TargetPolicy};
 use crate::rng::{Purpose, stream};
 use crate::{Log, Policy, Result};

@@ -10,6 +10,7 @@
 //! functions of their own (not inlined into each other), which keeps loops tight and a profile readable. There is no
 //! `unsafe` here: the vector types are safe, and lanes of fixed length leave the compiler no bounds to check.
 
+mod model;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -190,8 +191,8 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
     scratch.start(risk, model.room(risk.size(), risk.graded.len()));
     let theta = T::theta(&risk.typed);
     let (lanes, features) = (risk.layout.lanes(), risk.layout.features);
-    // estimators with a loss model, and rare weights, take the plain row stage between the two vector products
-    let mut plain = (!risk.fast_rows).then(|| PlainRows::new(risk));
+    // what the vector row stage does not know takes the plain one between the two vector products
+    let mut plain = (!risk.fast::<T>()).then(|| PlainRows::new(risk));
     for (i, strip) in b.lanes.chunks_exact(lanes).enumerate() {
         // the next strip comes into the cache while this one is computed
         touch(b.lanes.get((i + 1) * lanes..(i + 2) * lanes).unwrap_or_default());
@@ -199,7 +200,7 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
         forward::<M, T, S>(simd, model, &theta.mean, x, scratch);
         if let Some(plain) = &mut plain {
             plain_rows(risk, plain, b, i * STRIP, scratch);
-        } else if !rows::rows::<T, S>(simd, risk, &theta.std, strip, scratch) {
+        } else if !rows::rows::<T, S>(simd, risk, &theta.std, (b, i * STRIP), scratch) {
             // a weight whose square overflows: the caller takes the block again, in logs and row by row
             return false;
         }
@@ -256,7 +257,7 @@ fn touch<T: Lanes>(next: &[Lane<T>]) {
     }
 }
 
-/// The row stage in plain code, for estimators with a loss model and rarer weights.
+/// The row stage in plain code, for estimators whose loss model has no vector code.
 fn plain_rows<T: Lanes>(risk: &Risk, plain: &mut PlainRows, b: &Strips<T>, first: usize, scratch: &mut Scratch<T>) {
     let q = risk.layout.actions;
     // the last strip of a block is short: slopes of rows that are not there must be 0, for backward reads whole lanes
@@ -285,7 +286,7 @@ fn gather<M: StripModel, T: Lanes, S: Simd>(
     let width = risk.width();
     let Scratch { acc, std_acc, rows, std, answer, .. } = scratch;
     let total = |v: &[T]| T::total(simd, v).f64();
-    if risk.fast_rows {
+    if risk.fast::<T>() {
         answer.sums = rows.total::<S>(simd, b.totals);
         // an entropy that is the same in every row was left out of the loop
         answer.sums.h += answer.sums.n * (0..q).map(|c| risk.fixed_entropy(c).value).sum::<f64>();

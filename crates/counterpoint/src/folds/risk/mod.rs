@@ -11,10 +11,11 @@ use super::design::{Columns, Design, Layout, MadeFor, Strips};
 use super::rows::{Question, RiskSpec};
 use crate::engine::{Engine, Fold, Forest, Instructions};
 use crate::error::{Error, Result};
-use crate::estimate::{Form, Normalise, Sum, Sums};
+use crate::estimate::{Form, ModelTerm, Normalise, Sum, Sums};
 use crate::features::Slopes;
 use crate::math;
 use crate::policy::{At, Family, Mean, Policy, Size};
+use crate::vector::Elementary;
 use serde::{Deserialize, Serialize};
 
 /// A partial answer: sums and their gradients in the entries of the mean model and in the stds, for some rows.
@@ -46,7 +47,10 @@ pub struct Risk {
     pub(crate) graded: Vec<Sum>,
     /// Whether rows can be scored by the vector row stage. Its logarithm is for positive numbers only, so means that leave
     /// the support of the family are left to the plain one, where they are NaN.
-    pub(crate) fast_rows: bool,
+    fast_rows: bool,
+    /// Whether the vector row stage knows the part of the loss model, in double precision: coefficients of both signs nearly
+    /// cancel in its sums.
+    modelled: bool,
     /// The columns that are needed.
     made_for: MadeFor,
     pub(crate) typed: kernel::Typed,
@@ -81,6 +85,12 @@ impl Risk {
             std_slope: vec![0.0; q],
             graded: question.target().graded(question.estimator.needs_model(), policy.family.entropy_varies()),
             fast_rows: inside && question.estimator.form == Form::Plain,
+            modelled: inside
+                && q == 1
+                && matches!(question.estimator.form, Form::Residual | Form::Model)
+                && question.estimator.normalise == Normalise::ByRows
+                && question.term == ModelTerm::Exact
+                && policy.family.has_normal_kernel(),
             made_for: MadeFor::of(question, policy),
             typed: kernel::Typed::default(),
             policy: policy.clone(),
@@ -112,6 +122,11 @@ impl Risk {
     /// The sizes the mean model works with.
     pub(crate) fn size(&self) -> Size {
         Size { features: self.layout.features, actions: self.layout.actions }
+    }
+
+    /// Whether rows of this precision take the vector row stage.
+    fn fast<T: Elementary>(&self) -> bool {
+        self.fast_rows || (self.modelled && T::MANTISSA_BITS == <f64 as Elementary>::MANTISSA_BITS)
     }
 
     /// Number of entries of one gradient: of the mean model, and the stds.

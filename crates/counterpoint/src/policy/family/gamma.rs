@@ -12,9 +12,12 @@
 //! widen as the integrand falls, and so are their slopes in k, which the same nodes give: tests hold both to the incomplete
 //! gamma function and to differences.
 
-use super::{HALF_LN_2PI, Member, Seen, Support, bell, ln_ratio, normal_cdf};
+use super::{Column, HALF_LN_2PI, Member, Seen, Support, bell, lifted, ln_ratio, normal_cdf};
 use crate::features::Slopes;
 use crate::math;
+use crate::vector::math::{exp, ln};
+use crate::vector::{Elementary, V, load, splat, store, vectors};
+use fearless_simd::{Select, Simd, SimdBase, SimdFloat, SimdMask};
 
 /// The gamma law with this mean and std.
 #[derive(Clone, Copy)]
@@ -112,6 +115,92 @@ impl Member for Gamma {
         }
         out
     }
+
+    /// Density and entropy together: they share what Stirling leaves out. In single precision its differences would have few
+    /// digits left, so there rows are taken one by one in double precision.
+    #[inline(always)]
+    fn strip<T: Elementary, S: Simd>(self, simd: S, column: &mut Column<T>) {
+        if T::MANTISSA_BITS < <f64 as Elementary>::MANTISSA_BITS {
+            return lifted(self, column);
+        }
+        let s = |v: f64| splat::<T, S>(simd, T::of(v));
+        let (one, half, inverse_std) = (s(1.0), s(0.5), splat::<T, S>(simd, column.std.inverse));
+        let Column { a, mu, log_w, slopes, h, h_slopes, .. } = column;
+        for i in 0..vectors::<T, S>() {
+            let mu = load::<T, S>(simd, mu, i);
+            let (inverse, log_mu) = (one / mu, ln::<T, S>(simd, mu));
+            let ratio = mu * inverse_std;
+            let k = ratio * ratio;
+            let half_inverse_k = half / k;
+            let [half_log_k, rest, rest_slope, curvature] = stirling::<T, S>(simd, k);
+            let d = load::<T, S>(simd, a, i) - log_mu;
+            let height = heights::<T, S>(simd, d);
+            let k2 = k + k;
+            let in_k = k2 * (half_inverse_k - rest_slope - height);
+            store::<T, S>(load::<T, S>(simd, log_w, i) + (half_log_k - rest - k * height), log_w, i);
+            store::<T, S>((in_k + k * (d + height)) * inverse, slopes[0], i);
+            store::<T, S>(-in_k * inverse_std, slopes[1], i);
+            let value = log_mu - half_log_k + s(HALF_LN_2PI) + rest + (one - k) * (rest_slope - half_inverse_k);
+            let in_k = k2 * ((one - k) * (curvature + half_inverse_k / k));
+            store::<T, S>(load::<T, S>(simd, h, i) + value, h, i);
+            store::<T, S>((one + in_k) * inverse, h_slopes[0], i);
+            store::<T, S>(-in_k * inverse_std, h_slopes[1], i);
+        }
+    }
+}
+
+/// [`height`] of a vector.
+#[inline(always)]
+fn heights<T: Elementary, S: Simd>(simd: S, d: V<T, S>) -> V<T, S> {
+    let s = |v: f64| splat::<T, S>(simd, T::of(v));
+    let mut sum = s(1.0);
+    for inverse in INVERSES {
+        sum = sum.mul_add_precise(d * s(inverse), s(1.0));
+    }
+    let near = s(0.5) * d * d * sum;
+    d.abs().simd_gt(s(0.3)).select(exp::<T, S>(simd, d) - s(1.0) - d, near)
+}
+
+/// ln(k)/2, and [`Stirling`] of a vector: value, slope, curvature.
+#[inline(always)]
+fn stirling<T: Elementary, S: Simd>(simd: S, k: V<T, S>) -> [V<T, S>; 4] {
+    let s = |v: f64| splat::<T, S>(simd, T::of(v));
+    let (zero, one, half) = (s(0.0), s(1.0), s(0.5));
+    let (mut big, mut ones, mut squares, mut product) = (k, zero, zero, one);
+    loop {
+        let small = big.simd_lt(s(10.0));
+        if !small.any_true() {
+            break;
+        }
+        let inverse = one / big;
+        ones = small.select(ones + inverse, ones);
+        squares = small.select(squares + inverse * inverse, squares);
+        product = small.select(product * big, product);
+        big = small.select(big + one, big);
+    }
+    let inverse = one / big;
+    let square = inverse * inverse;
+    let mut sums = [zero; 3];
+    for (i, c) in SERIES.iter().enumerate().rev() {
+        let n = (2 * i + 1) as f64;
+        for (sum, c) in sums.iter_mut().zip([*c, c * n, c * n * (n + 1.0)]) {
+            *sum = sum.mul_add_precise(square, s(c));
+        }
+    }
+    let log_k = ln::<T, S>(simd, k);
+    let mut out = [half * log_k, inverse * sums[0], -(square * sums[1]), inverse * square * sums[2]];
+    let moved = big.simd_gt(k);
+    if moved.any_true() {
+        let log_big = ln::<T, S>(simd, big);
+        let inverse_k = one / k;
+        let value = (big - half) * log_big - big - ln::<T, S>(simd, product) - (k - half) * log_k + k;
+        let slope = log_big - log_k - half * inverse - ones + half * inverse_k;
+        let curvature = inverse + half * square + squares - inverse_k - half * inverse_k * inverse_k;
+        for (out, more) in out[1..].iter_mut().zip([value, slope, curvature]) {
+            *out = moved.select(*out + more, *out);
+        }
+    }
+    out
 }
 
 #[inline(always)]

@@ -166,6 +166,11 @@ pub(crate) trait Member: Copy + Sync {
         kernel_along(self, mean, std, z, alpha)
     }
 
+    /// Whether [`kernel`](Self::kernel) is the normal law's closed form, which the kernel of the row stage knows too.
+    fn has_normal_kernel(self) -> bool {
+        false
+    }
+
     /// The row stage on a strip. Vector code that a member brings must agree with [`lifted`], and a test says so.
     #[inline(always)]
     fn strip<T: Elementary, S: Simd>(self, simd: S, column: &mut Column<T>) {
@@ -295,6 +300,11 @@ macro_rules! ask {
 }
 
 impl Family {
+    /// Whether the expectation of a Gaussian kernel is the normal law's.
+    pub(crate) fn has_normal_kernel(self) -> bool {
+        ask!(self, |m| -> bool { m.has_normal_kernel() })
+    }
+
     /// Where its actions can be.
     pub fn support(self) -> Support {
         ask!(self, |m| -> Support { m.support() })

@@ -55,6 +55,10 @@ impl Member for Normal {
         ActionMap::normal_kernel(mean, std, z, alpha)
     }
 
+    fn has_normal_kernel(self) -> bool {
+        true
+    }
+
     #[inline(always)]
     fn strip<T: Elementary, S: Simd>(self, simd: S, column: &mut Column<T>) {
         let (inverse, log_std) = (splat::<T, S>(simd, column.std.inverse), splat::<T, S>(simd, column.std.log));

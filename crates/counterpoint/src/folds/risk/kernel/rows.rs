@@ -1,16 +1,18 @@
-//! The row stage in vectors, for plain forms: from means to weights, terms, sums and slopes.
+//! The row stage in vectors, for plain forms and simple ones with a loss model: from means to weights, terms, sums and slopes.
 //!
 //! Three short loops over the strip rather than one long one: log weights, weights, terms. Each has few steps that wait
 //! for each other, so that the processor works on several vectors at once.
 
+use super::model::Part;
 use super::{Lanes, Scratch};
-use crate::estimate::{Normalise, Sum, Sums, Weight};
+use crate::estimate::{Form, Normalise, Sum, Sums, Weight};
+use crate::folds::design::Strips;
 use crate::folds::risk::Risk;
 use crate::folds::risk::truth::LOG_RANGE;
 use crate::math;
 use crate::policy::{Column, Member, Spread, Visit};
-use crate::vector::math::{at_least, exp, ln};
-use crate::vector::{Elementary, Lane, V, add_up, load, parts, splat, store, turns, vectors, width};
+use crate::vector::math::{at_least, exp, exp_negative, ln, ln_1p};
+use crate::vector::{Elementary, Lane, STRIP, V, add_up, load, parts, splat, store, turns, vectors, width};
 use fearless_simd::{Select, Simd, SimdBase, SimdFloat, SimdMask};
 
 /// The sums that are kept here; those of the costs alone are in the design.
@@ -37,14 +39,26 @@ pub(super) struct Stage<T> {
     entropy: Vec<Lane<T>>,
     /// The entropy of a row, where it depends on the row.
     h: Lane<T>,
-    /// Vector accumulators of the sums.
+    /// What a loss model says, and the row's term with it.
+    part: Part<T>,
+    t: Lane<T>,
+    /// Virtual vectors of the sums.
     sums: Vec<T>,
 }
 
 impl<T: Elementary> Default for Stage<T> {
     fn default() -> Self {
         let lane = Lane::ZERO;
-        Stage { v: lane, dv: lane, log_w: Vec::new(), entropy: Vec::new(), h: lane, sums: Vec::new() }
+        Stage {
+            v: lane,
+            dv: lane,
+            log_w: Vec::new(),
+            entropy: Vec::new(),
+            h: lane,
+            part: Part::default(),
+            t: lane,
+            sums: Vec::new(),
+        }
     }
 }
 
@@ -83,10 +97,15 @@ pub(super) fn rows<T: Lanes, S: Simd>(
     simd: S,
     risk: &Risk,
     std: &[Spread<T>],
-    strip: &[Lane<T>],
+    (b, first): (&Strips<T>, usize),
     scratch: &mut Scratch<T>,
 ) -> bool {
     let layout = risk.layout;
+    let strip = &b.lanes[first / STRIP * layout.lanes()..][..layout.lanes()];
+    let model = risk.question.model.as_ref().zip(b.model.as_ref()).filter(|_| risk.modelled);
+    if let Some((_, rows)) = model {
+        scratch.rows.part.fetch(rows, first);
+    }
     let (omega, y) = (&strip[layout.omega()], &strip[layout.cost()]);
     simd.vectorize(
         #[inline(always)]
@@ -109,8 +128,20 @@ pub(super) fn rows<T: Lanes, S: Simd>(
             }
             // the one place where weights leave logs
             weights::<T, S>(simd, &risk.question.estimator.weight, rows);
-            sums::<T, S>(simd, omega, y, rows);
             let q = layout.actions;
+            if let Some((model, _)) = model {
+                // the direct method has no weighted part, not even of a weight that is infinite
+                let weighted = risk.question.estimator.form != Form::Model;
+                rows.part.expect::<S>(simd, model, (b.baseline, std[0].value.f64()), &mu[0], y);
+                terms::<T, S>(simd, weighted, rows);
+                sums::<true, T, S>(simd, omega, y, rows);
+                for (slot, &sum) in risk.graded.iter().enumerate() {
+                    let acc = &mut std_acc[slot * width::<T>()..(slot + 1) * width::<T>()];
+                    model_slopes::<T, S>(simd, (sum, weighted), omega, rows, &mut slope[slot], acc);
+                }
+                return true;
+            }
+            sums::<false, T, S>(simd, omega, y, rows);
             for (slot, &sum) in risk.graded.iter().enumerate() {
                 for c in 0..q {
                     let lane = slot * q + c;
@@ -183,6 +214,15 @@ fn weights<T: Lanes, S: Simd>(simd: S, weight: &Weight, rows: &mut Stage<T>) {
             });
         }
         Weight::SoftClip { cap, alpha } => soft_clip::<T, S>(simd, cap, alpha, rows),
+        Weight::Switch { tau } => {
+            let (tau, zero) = (splat::<T, S>(simd, T::of(tau)), splat::<T, S>(simd, T::ZERO));
+            transform::<T, S>(simd, rows, |_, w| {
+                let over = w.simd_gt(tau);
+                (over.select(zero, w), over.select(zero, w))
+            });
+        }
+        // at the ends of lambda one of the two parts is not there, and its logarithm is none
+        Weight::PowerMean { lambda, s } if lambda > 0.0 && lambda < 1.0 => power_mean::<T, S>(simd, lambda, s, rows),
         _ => {
             for (v, dv) in rows.v.0.iter_mut().zip(&mut rows.dv.0) {
                 let (value, slope) = weight.apply(v.f64());
@@ -199,6 +239,28 @@ fn transform<T: Lanes, S: Simd>(simd: S, rows: &mut Stage<T>, f: impl Fn(V<T, S>
     for i in 0..vectors::<T, S>() {
         let log_w = load::<T, S>(simd, v, i);
         let (value, slope) = f(log_w, exp::<T, S>(simd, log_w));
+        store::<T, S>(value, v, i);
+        store::<T, S>(slope, dv, i);
+    }
+}
+
+/// ln v = ln((1 - lambda) w^s + lambda) / s, by log-sum-exp: of the two parts the smaller one is exponentiated.
+#[inline(always)]
+fn power_mean<T: Lanes, S: Simd>(simd: S, lambda: f64, s: f64, rows: &mut Stage<T>) {
+    let of = |v: f64| splat::<T, S>(simd, T::of(v));
+    let Stage { v, dv, .. } = rows;
+    for i in 0..vectors::<T, S>() {
+        let log_w = load::<T, S>(simd, v, i);
+        let (value, slope) = if s == 0.0 {
+            let w = exp::<T, S>(simd, of(1.0 - lambda) * log_w);
+            (w, of(1.0 - lambda) * w)
+        } else {
+            let a = of(s).mul_add_precise(log_w, of(math::ln(1.0 - lambda)));
+            let b = of(math::ln(lambda));
+            let sum = at_least::<T, S>(a, b) + ln_1p::<T, S>(simd, exp_negative::<T, S>(simd, -(a - b).abs()));
+            let w = exp::<T, S>(simd, sum * of(1.0 / s));
+            (w, w * exp::<T, S>(simd, a - sum))
+        };
         store::<T, S>(value, v, i);
         store::<T, S>(slope, dv, i);
     }
@@ -226,10 +288,21 @@ fn soft_clip<T: Lanes, S: Simd>(simd: S, cap: f64, alpha: f64, rows: &mut Stage<
     );
 }
 
-/// Adds the strip to the sums; dv is multiplied by the row weight.
+/// The row's term with a loss model: the weighted residual, and the model's expectation.
 #[inline(always)]
-fn sums<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, rows: &mut Stage<T>) {
-    let Stage { v, dv, h, sums: acc, .. } = rows;
+fn terms<T: Lanes, S: Simd>(simd: S, weighted: bool, rows: &mut Stage<T>) {
+    let Stage { v, part, t, .. } = rows;
+    for i in 0..vectors::<T, S>() {
+        let g = load::<T, S>(simd, &part.g[0], i);
+        let with = load::<T, S>(simd, v, i).mul_add_precise(load::<T, S>(simd, &part.residual, i), g);
+        store::<T, S>(if weighted { with } else { g }, t, i);
+    }
+}
+
+/// Adds the strip to the sums; dv is multiplied by the row weight. `TERM`: the row's term is known already.
+#[inline(always)]
+fn sums<const TERM: bool, T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, rows: &mut Stage<T>) {
+    let Stage { v, dv, h, sums: acc, t, .. } = rows;
     let (n, w) = (V::<T, S>::LEN, width::<T>());
     for part in 0..parts::<T, S>() {
         let mut sums = [splat::<T, S>(simd, T::ZERO); KEPT];
@@ -237,7 +310,7 @@ fn sums<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, rows: &mut Sta
             let i = turn * parts::<T, S>() + part;
             let (omega, y) = (load::<T, S>(simd, omega, i), load::<T, S>(simd, y, i));
             let v = load::<T, S>(simd, v, i);
-            let t = v * y;
+            let t = if TERM { load::<T, S>(simd, t, i) } else { v * y };
             // the row weight goes in once: a row of weight 2 is two equal rows, not a row of twice the cost
             let (ov, ot) = (omega * v, omega * t);
             let mut fma = |k: Kept, a: V<T, S>, b: V<T, S>| sums[k as usize] = a.mul_add_precise(b, sums[k as usize]);
@@ -258,6 +331,47 @@ fn sums<T: Lanes, S: Simd>(simd: S, omega: &Lane<T>, y: &Lane<T>, rows: &mut Sta
     }
 }
 
+/// The same of terms with a loss model, which has slopes of its own; one action column.
+#[inline(always)]
+fn model_slopes<T: Lanes, S: Simd>(
+    simd: S,
+    (graded, weighted): (Sum, bool),
+    omega: &Lane<T>,
+    rows: &Stage<T>,
+    slope: &mut Lane<T>,
+    acc: &mut [T],
+) {
+    let of = if graded == Sum::H { &rows.entropy } else { &rows.log_w };
+    let (mean, std, g) = (&of[0], &of[1], &rows.part.g);
+    let zero = splat::<T, S>(simd, T::ZERO);
+    add_up::<T, S>(
+        simd,
+        acc,
+        #[inline(always)]
+        |i, sum| {
+            let (v, dv, t) =
+                (load::<T, S>(simd, &rows.v, i), load::<T, S>(simd, &rows.dv, i), load::<T, S>(simd, &rows.t, i));
+            let omega = load::<T, S>(simd, omega, i);
+            // d sum / d ln w and d sum / d g of the row; dv has the row weight in it
+            let dt = if weighted { dv * load::<T, S>(simd, &rows.part.residual, i) } else { zero };
+            let (coef, in_g) = match graded {
+                Sum::T => (dt, omega),
+                Sum::V => (dv, zero),
+                Sum::TT => (dt * (t + t), omega * (t + t)),
+                Sum::TV => (dv * t + v * dt, omega * v),
+                Sum::VV => (dv * (v + v), zero),
+                Sum::H => (omega, zero),
+                // means by rows have the model in their term
+                Sum::G | Sum::GG | Sum::TG | Sum::VG => (zero, zero),
+            };
+            let of_mean = coef * load::<T, S>(simd, mean, i);
+            store::<T, S>(in_g.mul_add_precise(load::<T, S>(simd, &g[1], i), of_mean), slope, i);
+            let sum = coef.mul_add_precise(load::<T, S>(simd, std, i), sum);
+            in_g.mul_add_precise(load::<T, S>(simd, &g[2], i), sum)
+        },
+    );
+}
+
 /// Slopes of a graded sum in mean c (to lane `slope`) and in std c (to its accumulator).
 #[inline(always)]
 fn slopes<T: Lanes, S: Simd>(
@@ -270,23 +384,27 @@ fn slopes<T: Lanes, S: Simd>(
 ) {
     let of = if graded == Sum::H { &rows.entropy } else { &rows.log_w };
     let (mean, std) = (&of[2 * c], &of[2 * c + 1]);
-    let mut at = |i: usize, sum: V<T, S>| {
-        let (v, dv) = (load::<T, S>(simd, &rows.v, i), load::<T, S>(simd, &rows.dv, i));
-        let y = load::<T, S>(simd, y, i);
-        let vy = v * y;
-        // d sum / d ln w of the row; dv has the row weight in it, so the other factors must not
-        let coef = match graded {
-            Sum::T => dv * y,
-            Sum::V => dv,
-            Sum::TT => dv * y * (vy + vy),
-            Sum::TV => dv * (vy + vy),
-            Sum::VV => dv * (v + v),
-            Sum::H => load::<T, S>(simd, omega, i),
-            // the plain form has no model part
-            Sum::G | Sum::GG | Sum::TG | Sum::VG => splat::<T, S>(simd, T::ZERO),
-        };
-        store::<T, S>(coef * load::<T, S>(simd, mean, i), slope, i);
-        coef.mul_add_precise(load::<T, S>(simd, std, i), sum)
-    };
-    add_up::<T, S>(simd, acc, &mut at);
+    add_up::<T, S>(
+        simd,
+        acc,
+        #[inline(always)]
+        |i, sum| {
+            let (v, dv) = (load::<T, S>(simd, &rows.v, i), load::<T, S>(simd, &rows.dv, i));
+            let y = load::<T, S>(simd, y, i);
+            let vy = v * y;
+            // d sum / d ln w of the row; dv has the row weight in it, so the other factors must not
+            let coef = match graded {
+                Sum::T => dv * y,
+                Sum::V => dv,
+                Sum::TT => dv * y * (vy + vy),
+                Sum::TV => dv * (vy + vy),
+                Sum::VV => dv * (v + v),
+                Sum::H => load::<T, S>(simd, omega, i),
+                // the plain form has no model part
+                Sum::G | Sum::GG | Sum::TG | Sum::VG => splat::<T, S>(simd, T::ZERO),
+            };
+            store::<T, S>(coef * load::<T, S>(simd, mean, i), slope, i);
+            coef.mul_add_precise(load::<T, S>(simd, std, i), sum)
+        },
+    );
 }

@@ -2,7 +2,7 @@
 
 use crate::data::Log;
 use crate::engine::{Engine, Instructions};
-use crate::estimate::{Estimator, Form, Normalise, Weight};
+use crate::estimate::{Estimator, Form, LossModel, Normalise, Weight};
 use crate::features::{ActionMap, ContextMap, Scaler};
 use crate::folds::risk::{Partial, Risk, truth};
 use crate::folds::{Design, Precision, Question};
@@ -116,6 +116,40 @@ fn check(precision: Precision, sums: f64, grads: f64) {
                         assert!(first.as_ref().is_none_or(|first| *first == got), "{case}: bits");
                         first = Some(got);
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Forms with a loss model, those of the vector row stage among them.
+#[test]
+fn kernel_is_the_plain_loop_with_a_loss_model() {
+    let engine = Engine::single();
+    let log = log(1);
+    let actions = ActionMap::new((0..6).map(|i| 0.4 + 0.6 * f64::from(i)).collect(), 1, None).unwrap();
+    let coef = (0..18).map(|i| u(i, 50) - 0.5).collect();
+    let model = LossModel { scaler: Scaler::identity(2), map: ContextMap::Linear, actions, coef, intercept: 0.2 };
+    let (mean, scale) = means(1).remove(9);
+    for form in [Form::Residual, Form::Model] {
+        for weight in Weight::examples(5.0) {
+            for normalise in [Normalise::ByRows, Normalise::ByWeights] {
+                let policy = policy(&log, Family::Normal, mean.clone(), scale);
+                let mut question = Question::new(Estimator { form, weight, normalise }).with_model(model.clone());
+                (question.variance_penalty, question.entropy) = (0.7, 0.1);
+                let design = Design::new(&log, &policy, &question, 0.1, Precision::F64).unwrap();
+                let risk = Risk::new(&question, &policy).unwrap();
+                let want = truth::ask(&risk, &engine, &design).unwrap();
+                let mut first: Option<Partial> = None;
+                for instructions in Instructions::all() {
+                    let mut slots = Vec::new();
+                    risk.ask(&Engine::single().using(instructions), &design, &mut slots).unwrap();
+                    let got = slots.swap_remove(0);
+                    let (s, g) = distance(&got, &want, &risk);
+                    let case = format!("{form:?} {weight:?} {normalise:?} {}", instructions.name());
+                    assert!(s < 1e-11 && g < 1e-9, "{case}: sums {s:e}, gradients {g:e}");
+                    assert!(first.as_ref().is_none_or(|first| *first == got), "{case}: bits");
+                    first = Some(got);
                 }
             }
         }
