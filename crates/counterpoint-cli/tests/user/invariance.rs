@@ -1,6 +1,7 @@
 //! The same rows give the same results, however they are stored, ordered and computed.
 
 use crate::support::{COLUMNS, Place, SMALL, rows};
+use counterpoint::engine::Instructions;
 
 /// Policy, certificate and report of a log; the log's own name is the one thing that may tell them apart.
 fn results(place: &Place, log: &str, more: &str) -> [String; 3] {
@@ -14,7 +15,7 @@ fn results(place: &Place, log: &str, more: &str) -> [String; 3] {
 }
 
 #[test]
-fn the_format_of_a_log_does_not_change_a_byte() {
+fn neither_the_format_of_a_log_nor_threads_nor_instructions_change_a_byte() {
     let place = Place::new();
     place.done("simulate moons --rows 2400 --seed 4 -o the-log.csv");
     let expected = results(&place, "the-log.csv", "");
@@ -26,6 +27,11 @@ fn the_format_of_a_log_does_not_change_a_byte() {
         let more = format!("--threads {threads}");
         assert!(results(&place, "the-log.parquet", &more) == expected, "{threads} threads");
     }
+    for instructions in Instructions::all() {
+        let more = format!("--instructions {}", instructions.name());
+        assert!(results(&place, "the-log.parquet", &more) == expected, "{}", instructions.name());
+    }
+    place.refused("recipe --instructions abacus", &["this machine has", &Instructions::best().name()]);
 }
 
 #[test]
