@@ -71,9 +71,12 @@ impl ActionTrees {
         let p = self.basis.len();
         let bins: Vec<u8> = x.iter().enumerate().map(|(j, v)| self.forest.bins.bin(j, *v)).collect();
         let mut beta = [0.0; MOST];
-        for root in &self.forest.roots {
-            let leaf = self.forest.leaf(*root, &bins);
+        let mut add = |leaf: usize| {
             beta.iter_mut().zip(&self.values[leaf * p..(leaf + 1) * p]).for_each(|(b, v)| *b += f64::from(*v));
+        };
+        match self.forest.masks() {
+            Some(masks) => masks.leaves(&masks.possible(&bins)).for_each(add),
+            None => self.forest.roots.iter().for_each(|root| add(self.forest.leaf(*root, &bins))),
         }
         beta
     }

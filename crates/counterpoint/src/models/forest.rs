@@ -5,6 +5,7 @@
 //! affair.
 
 use super::bins::Bins;
+use super::masks::{Masks, Shortcut};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub(super) struct Forest {
     pub(super) child: Vec<u32>,
     /// Leaves so far.
     pub(super) leaves: u32,
+    /// A faster way to all leaves of a row, once nothing grows.
+    #[serde(skip)]
+    pub(super) shortcut: Shortcut,
 }
 
 impl Forest {
@@ -66,6 +70,11 @@ impl Forest {
             node = self.next(node, bins[(self.feature[node] >> 1) as usize]);
         }
         self.feature[node] as usize
+    }
+
+    /// All trees at once, where they are small enough; the forest must be complete.
+    pub(super) fn masks(&self) -> Option<&Masks> {
+        self.shortcut.of(self)
     }
 
     /// The leaves for ascending values of feature `along`, of which the first `below[b]` are in bins up to b: calls

@@ -18,6 +18,7 @@ mod cost;
 mod forest;
 mod grow;
 mod levels;
+mod masks;
 mod network;
 mod order;
 mod ridge;

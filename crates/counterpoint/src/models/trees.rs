@@ -144,6 +144,10 @@ impl Trees {
     /// The cost of action a in context x.
     pub fn at(&self, x: &[f64], a: f64) -> f64 {
         let bins = self.row_bins(x, a);
+        if let Some(masks) = self.forest.masks() {
+            let sum: f64 = masks.leaves(&masks.possible(&bins)).map(|leaf| f64::from(self.values[leaf])).sum();
+            return self.offset + self.scale * sum;
+        }
         let sum: f64 = self.forest.roots.iter().map(|r| f64::from(self.values[self.forest.leaf(*r, &bins)])).sum();
         self.offset + self.scale * sum
     }
@@ -151,6 +155,13 @@ impl Trees {
     /// The costs of ascending actions in context x: each tree is walked once, with all actions that go the same way.
     pub fn at_knots(&self, x: &[f64], knots: &[f64], out: &mut [f64]) {
         let along = x.len();
+        if let Some(masks) = self.forest.masks() {
+            let bins: Vec<u8> = x.iter().enumerate().map(|(j, v)| self.forest.bins.bin(j, *v)).collect();
+            let actions: Vec<u8> = knots.iter().map(|a| self.forest.bins.bin(along, *a)).collect();
+            masks.sums(&masks.possible(&bins), along, &actions, &self.values, out);
+            out.iter_mut().for_each(|o| *o = self.offset + self.scale * *o);
+            return;
+        }
         let below = self.forest.below(along, knots);
         let bins = self.row_bins(x, f64::NAN);
         out.fill(0.0);
@@ -191,4 +202,30 @@ pub(super) fn check_values(values: &[f32], expected: usize, others: &[f64]) -> R
         return damaged("a number that is not finite".into());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_and_walks_end_in_the_same_leaves() {
+        let n = 1500usize;
+        let spread = |i: usize, k: u64| (crate::rng::hash(k, i as u64) >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
+        let seen = |i: usize, k: u64| if i.is_multiple_of(7) { f64::NAN } else { spread(i, k) };
+        let x: Vec<f64> = (0..n).flat_map(|i| [seen(i, 1), spread(i, 2)]).collect();
+        let a: Vec<f64> = (0..n).map(|i| spread(i, 3)).collect();
+        let y: Vec<f64> = (0..n).map(|i| (a[i] - x[2 * i].max(0.0)).abs() + 0.1 * spread(i, 4)).collect();
+        let rows = Rows { d: 2, x: &x, a: &a, y: &y, omega: &vec![1.0; n] };
+        let fit = |options| Trees::fit(&rows, &options, 1, &Engine::single()).expect("fits");
+        let trees = fit(TreeOptions::default());
+        let masks = trees.forest.masks().expect("trees of 16 leaves");
+        for i in 0..300 {
+            let bins = trees.row_bins(rows.context(i), a[i]);
+            let walked: Vec<usize> = trees.forest.roots.iter().map(|r| trees.forest.leaf(*r, &bins)).collect();
+            assert_eq!(masks.leaves(&masks.possible(&bins)).collect::<Vec<_>>(), walked);
+        }
+        let large = TreeOptions { leaves: 40, min_rows: 1.0, rounds: 3, held: 0.0, ..TreeOptions::default() };
+        assert!(fit(large).forest.masks().is_none(), "40 leaves are walked");
+    }
 }

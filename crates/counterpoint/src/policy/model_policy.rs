@@ -169,18 +169,23 @@ impl From<ModelPolicy> for ModelParts {
     }
 }
 
-/// The matrix whose row j holds the expectation of every knot's hat under the policy with mean at knot j.
+/// The matrix whose column j holds the expectation of every knot's hat under the policy with mean at knot j; row-major, so that costs are
+/// smoothed for all means side by side.
 pub(crate) fn smoothing(axis: &Axis, std: f64) -> Vec<f64> {
     let k = axis.knots.len();
-    let mut out = vec![0.0; k * k];
-    out.chunks_exact_mut(k).zip(&axis.knots).for_each(|(row, mean)| axis.weights(*mean, std, row));
+    let (mut out, mut weights) = (vec![0.0; k * k], vec![0.0; k]);
+    for (j, mean) in axis.knots.iter().enumerate() {
+        axis.weights(*mean, std, &mut weights);
+        weights.iter().enumerate().for_each(|(i, w)| out[i * k + j] = *w);
+    }
     out
 }
 
 /// Costs at knots, smoothed by such a matrix.
 pub(crate) fn smoothed(matrix: &[f64], costs: &[f64], out: &mut [f64]) {
-    for (o, row) in out.iter_mut().zip(matrix.chunks_exact(costs.len())) {
-        *o = row.iter().zip(costs).map(|(w, c)| w * c).sum();
+    out.fill(0.0);
+    for (c, row) in costs.iter().zip(matrix.chunks_exact(costs.len())) {
+        out.iter_mut().zip(row).for_each(|(o, w)| *o += w * c);
     }
 }
 

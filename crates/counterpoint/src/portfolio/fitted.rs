@@ -18,6 +18,14 @@ const FULL_VISITS: usize = 1_600_000;
 /// .. but not less often than this; of still more rows a fair sample is seen.
 const FEWEST_PASSES: usize = 10;
 
+/// Of few rows several networks are afforded, whose mean is taken: as many as see these rows together, and no more than that.
+const QUICK_MEMBERS: usize = 500_000;
+const MOST_MEMBERS: usize = 3;
+
+/// In a quick search trees take longer steps, so that fewer are needed.
+const QUICK_RATE: f64 = 0.12;
+const QUICK_ROUNDS: usize = 330;
+
 /// The kinds of models, each listed once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -63,24 +71,39 @@ impl Kind {
         }
     }
 
-    /// Fits one model of this kind; ridges come from their cross-validation.
-    fn fit(self, rows: &Rows, effort: Effort, seed: u64, engine: &Engine) -> Result<CostModel> {
+    /// Fits one model of this kind; ridges come from their cross-validation. The number of trees is found on held-out rows unless it is
+    /// known from the first fold.
+    fn fit(self, rows: &Rows, effort: Effort, trees: Option<usize>, seed: u64, engine: &Engine) -> Result<CostModel> {
+        let known = |options: TreeOptions| {
+            let options = match effort {
+                Effort::Quick => TreeOptions { rate: QUICK_RATE, rounds: QUICK_ROUNDS, ..options },
+                Effort::Full => options,
+            };
+            match trees {
+                Some(rounds) if rounds > 0 => TreeOptions { rounds, held: 0.0, ..options },
+                _ => options,
+            }
+        };
         Ok(match self {
-            Kind::ActionTrees => CostModel::ActionTrees(ActionTrees::fit(rows, &TreeOptions::smooth(), seed, engine)?),
+            Kind::ActionTrees => {
+                CostModel::ActionTrees(ActionTrees::fit(rows, &known(TreeOptions::smooth()), seed, engine)?)
+            }
             Kind::Network | Kind::SharpNetwork => {
                 let options = if self == Kind::Network { NetworkOptions::smooth() } else { NetworkOptions::sharp() };
-                let (options, visits) = match effort {
-                    Effort::Quick => (NetworkOptions { members: 1, ..options }, QUICK_VISITS),
-                    Effort::Full => (options, FULL_VISITS),
+                let (visits, together, least) = match effort {
+                    Effort::Quick => (QUICK_VISITS, QUICK_MEMBERS, 1),
+                    Effort::Full => (FULL_VISITS, FULL_VISITS, 2),
                 };
                 let most = visits / FEWEST_PASSES;
                 let epochs = (visits / rows.len().clamp(1, most)).clamp(FEWEST_PASSES, options.epochs);
                 let options = NetworkOptions { epochs, ..options };
+                let members = (together / options.visits(rows.len().min(most)).max(1)).clamp(least, MOST_MEMBERS);
+                let options = NetworkOptions { members, ..options };
                 // rows stand in the order of their actions, so every so many of them are a fair sample
                 let thinned = Copied::thinned(rows, most);
                 CostModel::Network(CostNetwork::fit(&thinned.rows(), &options, seed, engine)?)
             }
-            _ => CostModel::Trees(Trees::fit(rows, &TreeOptions::default(), seed, engine)?),
+            _ => CostModel::Trees(Trees::fit(rows, &known(TreeOptions::default()), seed, engine)?),
         })
     }
 }
@@ -96,18 +119,20 @@ pub(super) struct Fitted {
     pub(super) at: Vec<f64>,
     /// Held-out predictions at the knots, row-major.
     pub(super) knots: Vec<f64>,
-    /// The model of all rows, where it came for free.
-    all: Option<CostModel>,
+    /// The models whose mean acts; absent: one that is fitted on all rows when it is asked for.
+    acts: Option<Vec<CostModel>>,
+    /// The number of trees, where it has any.
+    trees: Option<usize>,
     effort: Effort,
 }
 
 impl Fitted {
-    /// The model of all rows. The mean over it and the models of the folds, which are there anyway, was tried: it is no better, and acts
-    /// at three times the price.
-    pub(super) fn all(&self, table: &Table, seed: u64, engine: &Engine) -> Result<CostModel> {
-        match &self.all {
-            Some(model) => Ok(model.clone()),
-            None => self.kind.fit(&table.rows(), self.effort, seed, engine),
+    /// The models whose mean acts. Of a network they are those of the folds: another fit would be another network than the one that was
+    /// judged, and the mean of several is better than each. Trees, which change little from fit to fit, are grown on all rows.
+    fn acts(&self, table: &Table, seed: u64, engine: &Engine) -> Result<Vec<CostModel>> {
+        match &self.acts {
+            Some(models) => Ok(models.clone()),
+            None => Ok(vec![self.kind.fit(&table.rows(), self.effort, self.trees, seed, engine)?]),
         }
     }
 }
@@ -124,24 +149,35 @@ pub(super) fn cross_fit(
     let ridges = ridges(table, kinds, seed, engine)?;
     let trained: Vec<Kind> =
         kinds.iter().copied().filter(|k| !matches!(k, Kind::Constant | Kind::Linear | Kind::Ridge)).collect();
-    let jobs: Vec<(Kind, usize)> = trained.iter().flat_map(|&k| (0..table.folds).map(move |f| (k, f))).collect();
-    let models = engine.map(&jobs, |&(kind, k)| {
-        let rows = table.rows();
-        kind.fit(&Copied::without(&rows, &table.fold, k).rows(), effort, seed, &Engine::single())
-    });
-    let mut models: std::collections::VecDeque<CostModel> = models.into_iter().collect::<Result<_>>()?;
+    // the first fold finds the number of trees, which the others take over
+    let fit = |&(kind, k, trees): &(Kind, usize, Option<usize>)| {
+        let rows = Copied::without(&table.rows(), &table.fold, k);
+        kind.fit(&rows.rows(), effort, trees, seed, &Engine::single())
+    };
+    let first: Vec<_> = trained.iter().map(|&kind| (kind, 0, None)).collect();
+    let first: Vec<CostModel> = engine.map(&first, fit).into_iter().collect::<Result<_>>()?;
+    let others: Vec<_> = trained
+        .iter()
+        .zip(&first)
+        .flat_map(|(&kind, model)| (1..table.folds).map(move |k| (kind, k, trees_of(model))))
+        .collect();
+    let others: Vec<CostModel> = engine.map(&others, fit).into_iter().collect::<Result<_>>()?;
+    let (mut first, mut others) = (first.into_iter(), others.into_iter());
     let mut out = Vec::new();
     for kind in kinds {
         match ridges.iter().find(|r| r.0 == *kind) {
             Some((_, name, folds, all)) => {
-                out.push(predict(table, axis, (*kind, name, effort), folds, Some(all.clone()), engine))
+                out.push(predict(table, axis, (*kind, name, effort), folds, Some(vec![all.clone()]), engine))
             }
-            None => {
-                let folds: Vec<CostModel> = models.drain(..table.folds.min(models.len())).collect();
-                if !folds.is_empty() {
-                    out.push(predict(table, axis, (*kind, kind.name(), effort), &folds, None, engine));
-                }
+            None if trained.contains(kind) => {
+                let folds: Vec<CostModel> =
+                    first.next().into_iter().chain(others.by_ref().take(table.folds - 1)).collect();
+                let network = matches!(kind, Kind::Network | Kind::SharpNetwork);
+                let acts = network.then(|| folds.clone());
+                out.push(predict(table, axis, (*kind, kind.name(), effort), &folds, acts, engine));
             }
+            // a ridge that has more columns than these rows can carry
+            None => {}
         }
     }
     if out.is_empty() {
@@ -152,6 +188,15 @@ pub(super) fn cross_fit(
 }
 
 type RidgeOf = (Kind, String, Vec<CostModel>, CostModel);
+
+/// The number of trees of a model.
+fn trees_of(model: &CostModel) -> Option<usize> {
+    match model {
+        CostModel::Trees(trees) => Some(trees.rounds()),
+        CostModel::ActionTrees(trees) => Some(trees.rounds()),
+        _ => None,
+    }
+}
 
 /// The best ridge of each kind by cross-validation.
 fn ridges(table: &Table, kinds: &[Kind], seed: u64, engine: &Engine) -> Result<Vec<RidgeOf>> {
@@ -179,7 +224,7 @@ fn predict(
     axis: &Axis,
     (kind, name, effort): (Kind, &str, Effort),
     folds: &[CostModel],
-    all: Option<CostModel>,
+    acts: Option<Vec<CostModel>>,
     engine: &Engine,
 ) -> Fitted {
     const RUN: usize = 512;
@@ -201,7 +246,8 @@ fn predict(
         knots.extend(g);
     }
     let square: f64 = (0..table.n()).map(|i| table.omega[i] * (table.y[i] - at[i]) * (table.y[i] - at[i])).sum();
-    Fitted { kind, name: name.into(), error: square / table.n() as f64, at, knots, all, effort }
+    let (error, trees) = (square / table.n() as f64, folds.first().and_then(trees_of));
+    Fitted { kind, name: name.into(), error, at, knots, acts, trees, effort }
 }
 
 /// A weighted sum of models.
@@ -265,7 +311,7 @@ impl Blend {
         self.members.iter().map(|(m, w)| w * fitted[*m].at[i]).sum()
     }
 
-    /// The models of all rows.
+    /// The models that act.
     pub(super) fn members(
         &self,
         table: &Table,
@@ -273,9 +319,53 @@ impl Blend {
         seed: u64,
         engine: &Engine,
     ) -> Result<Vec<ModelMember>> {
-        self.members
-            .iter()
-            .map(|(m, weight)| Ok(ModelMember { weight: *weight, model: fitted[*m].all(table, seed, engine)? }))
-            .collect()
+        let mut out = Vec::new();
+        for (m, weight) in &self.members {
+            let models = fitted[*m].acts(table, seed, engine)?;
+            let weight = weight / models.len() as f64;
+            out.extend(models.into_iter().map(|model| ModelMember { weight, model }));
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Weighting;
+    use crate::portfolio::survey::{self, Wishes};
+
+    /// 60 contexts and 300 rows carry no ridge; the other kinds keep to their own models.
+    #[test]
+    fn every_kind_has_models_of_its_own_where_a_ridge_is_missing() {
+        let (n, d) = (300usize, 60usize);
+        let spread = |i: usize, k: usize| (crate::rng::hash(k as u64, i as u64) >> 11) as f64 / (1u64 << 53) as f64;
+        let a: Vec<f64> = (0..n).map(|i| i as f64 / n as f64).collect();
+        let mut table = Table {
+            d,
+            x: (0..n * d).map(|k| spread(k, 1)).collect(),
+            u: a.clone(),
+            y: (0..n).map(|i| (a[i] - spread(i * d, 1)).powi(2)).collect(),
+            a,
+            log_p: vec![0.0; n],
+            omega: vec![1.0; n],
+            weighting: Weighting::Counts,
+            fold: (0..n).map(|i| i % 2).collect(),
+            folds: 2,
+            centre: 0.0,
+            unit: 1.0,
+            rows: n as u64,
+        };
+        let axis = survey::axis(&mut table, &Wishes::default()).expect("an axis");
+        let engine = Engine::single();
+        let fitted = cross_fit(&table, &axis, &Kind::ALL, Effort::Quick, 1, &engine).expect("fits");
+        let kinds: Vec<Kind> = fitted.iter().map(|f| f.kind).collect();
+        assert_eq!(kinds, [Kind::Constant, Kind::Trees, Kind::ActionTrees, Kind::Network, Kind::SharpNetwork]);
+        for f in &fitted[1..] {
+            let acts = f.acts(&table, 1, &engine).expect("fits");
+            assert_eq!(acts.len(), if f.kind.models() == ModelsName::Network { table.folds } else { 1 });
+            let name = if f.kind == Kind::SharpNetwork { "network" } else { f.kind.name() };
+            assert!(acts.iter().all(|m| m.name() == name), "{name} by {}", acts[0].name());
+        }
     }
 }

@@ -21,6 +21,16 @@ const EXPLAINS: f64 = 0.02;
 /// Rows from which trees learn what the log did: more than enough for a smooth law.
 const ENOUGH: usize = 8000;
 
+/// How they grow: in longer steps than models of the cost, which everything rests on.
+const QUICK_TREES: TreeOptions =
+    TreeOptions { rounds: 300, rate: 0.15, leaves: 16, min_rows: 20.0, l2: 1.0, held: 0.2, patience: 15, bins: 127 };
+
+/// Rows that lie beyond either end of the window in which a rule may act, as far as that share is between the other two: where the log
+/// acted less often no model knows what happens, and no certificate is given.
+const ROWS_BEYOND: f64 = 60.0;
+const LEAST_BEYOND: f64 = 0.005;
+const MOST_BEYOND: f64 = 0.025;
+
 /// Levels of the spread.
 const LEVELS: usize = 8;
 
@@ -164,7 +174,8 @@ pub(super) fn logging(table: &Table, seed: u64, engine: &Engine) -> Result<(Logg
     let level = |i: usize| law.cuts.partition_point(|c| *c <= sized[i]);
     let mut z: Vec<f64> = (0..n).map(|i| residual[i] / law.levels[level(i)]).collect();
     z.sort_by(f64::total_cmp);
-    let window = [quantile_sorted(&z, 0.005), quantile_sorted(&z, 0.995)];
+    let beyond = (ROWS_BEYOND / n as f64).clamp(LEAST_BEYOND, MOST_BEYOND);
+    let window = [quantile_sorted(&z, beyond), quantile_sorted(&z, 1.0 - beyond)];
     Ok((law, window, varies))
 }
 
@@ -211,11 +222,20 @@ fn regress(table: &Table, y: &[f64], seed: u64, engine: &Engine) -> Result<(Regr
     shapes.extend((table.d <= 15).then_some(plain(ContextShape::Quadratic)));
     let tried = cross_validate(&rows, &table.fold, &shapes, seed, engine)?;
     let Some(best) = tried.into_iter().min_by(|a, b| a.error.total_cmp(&b.error)) else { return Ok(constant) };
-    let options = TreeOptions::default();
-    let jobs: Vec<usize> = (0..table.folds).collect();
-    let grow = |rows: &Rows, engine: &Engine| Trees::fit(&Copied::thinned(rows, ENOUGH).rows(), &options, seed, engine);
-    let forests = engine.map(&jobs, |k| grow(&Copied::without(&rows, &table.fold, *k).rows(), &Engine::single()));
-    let forests = forests.into_iter().collect::<Result<Vec<Trees>>>()?;
+    let grow = |rows: &Rows, trees: Option<usize>, engine: &Engine| {
+        let options = match trees {
+            Some(rounds) if rounds > 0 => TreeOptions { rounds, held: 0.0, ..QUICK_TREES },
+            _ => QUICK_TREES,
+        };
+        Trees::fit(&Copied::thinned(rows, ENOUGH).rows(), &options, seed, engine)
+    };
+    let without = |k: usize| Copied::without(&rows, &table.fold, k);
+    // the first fold finds the number of trees, which the others take over
+    let mut forests = vec![grow(&without(0).rows(), None, engine)?];
+    let trees = Some(forests[0].rounds());
+    let jobs: Vec<usize> = (1..table.folds).collect();
+    let others = engine.map(&jobs, |k| grow(&without(*k).rows(), trees, &Engine::single()));
+    forests.extend(others.into_iter().collect::<Result<Vec<Trees>>>()?);
     let by_trees: Vec<f64> = (0..n).map(|i| forests[table.fold[i]].at(table.context(i), 0.0)).collect();
     let square = |p: &[f64]| (0..n).map(|i| table.omega[i] * (y[i] - p[i]) * (y[i] - p[i])).sum::<f64>();
     let spread = square(&constant.1);
@@ -224,7 +244,7 @@ fn regress(table: &Table, y: &[f64], seed: u64, engine: &Engine) -> Result<(Regr
         return Ok(constant);
     }
     if tree_error < best.error - EXPLAINS {
-        return Ok((Regressor::Trees(grow(&rows, engine)?), by_trees));
+        return Ok((Regressor::Trees(grow(&rows, trees, engine)?), by_trees));
     }
     let at = (0..n).map(|i| best.folds[table.fold[i]].at(table.context(i), 0.0)).collect();
     Ok((Regressor::Ridge(best.all), at))

@@ -106,6 +106,13 @@ impl Layers {
         }
     }
 
+    /// Room for a batch that only goes forward.
+    pub(super) fn forward_work(&self, batch: usize) -> Work {
+        let room = |n: usize| vec![0.0; n * batch];
+        let h = std::iter::once(self.inputs).chain(self.hidden.iter().copied()).map(room).collect();
+        Work { h, back: Vec::new(), turned: Vec::new(), f: room(1), slope: Vec::new() }
+    }
+
     /// Fills `work.f` from the inputs in `work.h[0]`.
     pub(super) fn forward(&self, theta: &[f32], work: &mut Work) {
         dispatch!(level(), simd => simd.vectorize(#[inline(always)] || self.forward_here(simd, theta, work, 0)));

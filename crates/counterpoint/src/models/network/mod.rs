@@ -64,6 +64,16 @@ impl NetworkOptions {
         NetworkOptions { activation: Activation::Relu, rate: 0.01, decay: 0.01, ..NetworkOptions::default() }
     }
 
+    /// Rows that one network sees in all its passes over `rows` rows together.
+    pub(crate) fn visits(&self, rows: usize) -> usize {
+        let kept = rows - share(rows, self.held);
+        self.passes(kept) * kept
+    }
+
+    fn passes(&self, kept: usize) -> usize {
+        self.epochs.max(self.steps.div_ceil(kept.div_ceil(batch(kept)).max(1)))
+    }
+
     /// Refuses options outside their ranges.
     pub fn check(&self) -> Result<()> {
         let largest = self.hidden.iter().copied().max().unwrap_or(0) as f64;
@@ -141,7 +151,7 @@ impl CostNetwork {
     /// The costs of several actions in context x: the contexts' share of the first layer is computed once.
     pub fn at_knots(&self, x: &[f64], knots: &[f64], out: &mut [f64]) {
         let layers = self.layers();
-        let mut work = layers.work(knots.len());
+        let mut work = layers.forward_work(knots.len());
         let contexts: Vec<f32> = self.inputs.contexts(x).collect();
         for (row, a) in work.h[0].chunks_exact_mut(layers.inputs).zip(knots) {
             row[..contexts.len()].copy_from_slice(&contexts);
@@ -239,6 +249,11 @@ impl Table {
     }
 }
 
+/// Rows of a step.
+fn batch(rows: usize) -> usize {
+    (rows / 60).next_multiple_of(TILE).clamp(16, 128)
+}
+
 /// One network: Adam on batches in a seeded order, the pass with the least loss on its held-out rows.
 fn train(table: &Table, layers: &Layers, options: &NetworkOptions, seed: u64, member: u64) -> Vec<f32> {
     let n = table.y.len();
@@ -248,9 +263,9 @@ fn train(table: &Table, layers: &Layers, options: &NetworkOptions, seed: u64, me
     let mut rows: Vec<u32> = (0..n).map(|i| ((start + i) % n) as u32).collect();
     let kept = rows.split_off(held);
     let (watched, mut rows) = (rows, kept);
-    let batch = (rows.len() / 60).next_multiple_of(TILE).clamp(16, 128);
+    let batch = batch(rows.len());
     let batches = rows.len().div_ceil(batch);
-    let epochs = options.epochs.max(options.steps.div_ceil(batches));
+    let epochs = options.passes(rows.len());
     let mut rng = stream(seed, Purpose::Network, member);
     let mut theta = first_weights(layers, &mut rng);
     let mut work = layers.work(batch);
