@@ -55,7 +55,7 @@ pub(crate) struct LogArgs {
     pub(crate) split: Option<String>,
     /// Column that says when a row happened, a number or a word that sorts (2024-03-31): the earlier half is train, the next quarter valid,
     /// the last quarter test, and what moved between train and test is said.
-    #[arg(long, value_name = "COLUMN", conflicts_with = "split")]
+    #[arg(long, value_name = "COLUMN")]
     pub(crate) time: Option<String>,
     /// Contexts to read as categories though they are written as numbers.
     #[arg(long, value_name = "COLUMNS")]
@@ -211,6 +211,10 @@ impl LogArgs {
 
     /// The flags over log.toml, or over what a store says, and which file that was.
     fn config(&self) -> Result<(LogConfig, Option<PathBuf>)> {
+        if self.split.is_some() && self.time.is_some() {
+            return Err(Error::data("--split and --time are both given; a log is divided in one way")
+                .hint("take one of the two out"));
+        }
         let flags = self.flags();
         let file = self.log_config.clone().or_else(|| self.log.first().and_then(|l| LogConfig::beside(l)));
         match file {

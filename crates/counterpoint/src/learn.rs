@@ -4,6 +4,7 @@
 //! [`learn`] starts several times, keeps the best training objective, and reports the spread. Starting points run side
 //! by side where there are more of them than threads; the result is the same bits either way.
 
+use crate::budget::Budget;
 use crate::certify::Gate;
 use crate::data::{Columns, Propensities, Sample, Sampled, Schema, Summaries, Summary};
 use crate::error::{Error, Result};
@@ -63,6 +64,9 @@ pub struct Searched {
     pub board: Vec<Line>,
     /// What was noticed and chosen, in sentences.
     pub notes: Vec<String>,
+    /// What there was no time for; empty without a budget, and where it was long enough.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// How one starting point ended.
@@ -142,6 +146,7 @@ pub struct Learner<'a> {
     watch: &'a Watch<'a>,
     gate: Gate,
     effort: Effort,
+    budget: Budget<'a>,
 }
 
 impl<'a> Learner<'a> {
@@ -153,6 +158,7 @@ impl<'a> Learner<'a> {
             watch: &|_| ControlFlow::Continue(()),
             gate: Gate::default(),
             effort: Effort::Quick,
+            budget: Budget::unlimited(),
         }
     }
 
@@ -181,6 +187,14 @@ impl<'a> Learner<'a> {
     #[must_use]
     pub fn effort(mut self, effort: Effort) -> Self {
         self.effort = effort;
+        self
+    }
+
+    /// How long the search of a greedy recipe may take; with a limit the effort is all that there is time for. Other recipes are ended by
+    /// whoever [watches](Self::watch).
+    #[must_use]
+    pub fn budget(mut self, budget: Budget<'a>) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -235,8 +249,9 @@ impl<'a> Learner<'a> {
 
     /// The search of a greedy recipe.
     fn greedy(&self, train: &dyn Source, choice: GreedyChoice) -> Result<Learned> {
-        let options = Search { seed: self.recipe.seed, gate: self.gate, choice, effort: self.effort };
-        let Found { policy, board, notes } = search(train, &options)?;
+        let options =
+            Search { seed: self.recipe.seed, gate: self.gate, choice, effort: self.effort, budget: self.budget };
+        let Found { policy, board, notes, left_out } = search(train, &options)?;
         let schema = train.schema();
         let silent = Scaler::silent(self.recipe.scale, &train.get(Summaries)?.contexts);
         Ok(Learned {
@@ -248,7 +263,7 @@ impl<'a> Learner<'a> {
             baseline: 0.0,
             model: None,
             propensities: schema.propensities.clone(),
-            search: Some(Searched { board, notes }),
+            search: Some(Searched { board, notes, left_out }),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Effort;
 use super::table::{Copied, Table};
+use crate::budget::Budget;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::models::{
@@ -63,19 +64,41 @@ impl Kind {
         }
     }
 
+    /// Whether its models come from one cross-validation of all ridges.
+    fn is_ridge(self) -> bool {
+        matches!(self, Kind::Constant | Kind::Linear | Kind::Ridge)
+    }
+
+    /// How a network is trained on so many rows, and how many of them it sees.
+    fn network(self, rows: usize, effort: Effort) -> (NetworkOptions, usize) {
+        let options = if self == Kind::Network { NetworkOptions::smooth() } else { NetworkOptions::sharp() };
+        let (options, visits) = match effort {
+            Effort::Quick => (NetworkOptions { members: 1, ..options }, QUICK_VISITS),
+            Effort::Full => (options, FULL_VISITS),
+        };
+        let most = visits / FEWEST_PASSES;
+        let epochs = (visits / rows.clamp(1, most)).clamp(FEWEST_PASSES, options.epochs);
+        (NetworkOptions { epochs, ..options }, most)
+    }
+
+    /// How many times the work of a quick fit a full one is.
+    fn growth(self, rows: usize) -> f64 {
+        let work = |effort| {
+            let (options, most) = self.network(rows, effort);
+            (options.members * options.epochs * rows.min(most)) as f64
+        };
+        match self {
+            Kind::Network | Kind::SharpNetwork => work(Effort::Full) / work(Effort::Quick),
+            _ => 1.0,
+        }
+    }
+
     /// Fits one model of this kind; ridges come from their cross-validation.
     fn fit(self, rows: &Rows, effort: Effort, seed: u64, engine: &Engine) -> Result<CostModel> {
         Ok(match self {
             Kind::ActionTrees => CostModel::ActionTrees(ActionTrees::fit(rows, &TreeOptions::smooth(), seed, engine)?),
             Kind::Network | Kind::SharpNetwork => {
-                let options = if self == Kind::Network { NetworkOptions::smooth() } else { NetworkOptions::sharp() };
-                let (options, visits) = match effort {
-                    Effort::Quick => (NetworkOptions { members: 1, ..options }, QUICK_VISITS),
-                    Effort::Full => (options, FULL_VISITS),
-                };
-                let most = visits / FEWEST_PASSES;
-                let epochs = (visits / rows.len().clamp(1, most)).clamp(FEWEST_PASSES, options.epochs);
-                let options = NetworkOptions { epochs, ..options };
+                let (options, most) = self.network(rows.len(), effort);
                 // rows stand in the order of their actions, so every so many of them are a fair sample
                 let thinned = Copied::thinned(rows, most);
                 CostModel::Network(CostNetwork::fit(&thinned.rows(), &options, seed, engine)?)
@@ -121,40 +144,101 @@ pub(super) fn cross_fit(
     seed: u64,
     engine: &Engine,
 ) -> Result<Vec<Fitted>> {
+    let fitted = cross_fit_before(table, axis, kinds, effort, (seed, engine), (&Budget::unlimited(), 1.0))?;
+    match fitted.is_empty() {
+        true => Err(too_few(table)),
+        false => Ok(fitted),
+    }
+}
+
+fn too_few(table: &Table) -> Error {
+    Error::recipe("models", format!("{} rows are too few for these models", table.n()))
+        .hint("choose linear or constant models, or leave the choice open")
+}
+
+/// The kinds that could be cross-fitted before a share of the budget was spent: a fit that has begun is finished. Ridges are always
+/// there, and of other kinds the first where nothing else is.
+fn cross_fit_before(
+    table: &Table,
+    axis: &Axis,
+    kinds: &[Kind],
+    effort: Effort,
+    (seed, engine): (u64, &Engine),
+    (budget, share): (&Budget, f64),
+) -> Result<Vec<Fitted>> {
     let ridges = ridges(table, kinds, seed, engine)?;
-    let trained: Vec<Kind> =
-        kinds.iter().copied().filter(|k| !matches!(k, Kind::Constant | Kind::Linear | Kind::Ridge)).collect();
+    let trained: Vec<Kind> = kinds.iter().copied().filter(|k| !k.is_ridge()).collect();
     let jobs: Vec<(Kind, usize)> = trained.iter().flat_map(|&k| (0..table.folds).map(move |f| (k, f))).collect();
     let models = engine.map(&jobs, |&(kind, k)| {
+        let needed = ridges.is_empty() && kind == trained[0];
+        if !(needed || budget.before(share)) {
+            return Ok(None);
+        }
         let rows = table.rows();
-        kind.fit(&Copied::without(&rows, &table.fold, k).rows(), effort, seed, &Engine::single())
+        kind.fit(&Copied::without(&rows, &table.fold, k).rows(), effort, seed, &Engine::single()).map(Some)
     });
-    let mut models: std::collections::VecDeque<CostModel> = models.into_iter().collect::<Result<_>>()?;
+    let models: Vec<Option<CostModel>> = models.into_iter().collect::<Result<_>>()?;
     let mut out = Vec::new();
     for kind in kinds {
-        match ridges.iter().find(|r| r.0 == *kind) {
-            Some((_, name, folds, all)) => {
-                out.push(predict(table, axis, (*kind, name, effort), folds, Some(all.clone()), engine))
-            }
-            None => {
-                let folds: Vec<CostModel> = models.drain(..table.folds.min(models.len())).collect();
-                if !folds.is_empty() {
-                    out.push(predict(table, axis, (*kind, kind.name(), effort), &folds, None, engine));
-                }
-            }
+        if let Some((_, name, folds, all)) = ridges.iter().find(|r| r.0 == *kind) {
+            out.push(predict(table, axis, (*kind, name, effort), folds, Some(all.clone()), engine));
+        } else if let Some(at) = trained.iter().position(|k| k == kind) {
+            let folds: Option<Vec<CostModel>> =
+                models[at * table.folds..(at + 1) * table.folds].iter().cloned().collect();
+            out.extend(folds.map(|f| predict(table, axis, (*kind, kind.name(), effort), &f, None, engine)));
         }
     }
-    if out.is_empty() {
-        return Err(Error::recipe("models", format!("{} rows are too few for these models", table.n()))
-            .hint("choose linear or constant models, or leave the choice open"));
-    }
     Ok(out)
+}
+
+/// Share of a budget before which quick models begin, and by which full ones must be expected to be there, the models of all rows
+/// included: the rest is for candidates.
+const QUICK_BEFORE: f64 = 0.4;
+const FULL_UNTIL: f64 = 0.85;
+
+/// Models within a budget, and what was left out of it, in words: quick ones first, then networks with all effort if the time that
+/// the quick ones took says that there is time for them. A budget that is long enough gives what no budget gives.
+pub(super) fn cross_fit_within(
+    table: &Table,
+    axis: &Axis,
+    kinds: &[Kind],
+    (seed, engine): (u64, &Engine),
+    budget: &Budget,
+) -> Result<(Vec<Fitted>, Vec<String>)> {
+    let (plain, networks): (Vec<Kind>, Vec<Kind>) = kinds.iter().partition(|k| k.growth(table.n()) <= 1.0);
+    let before =
+        |kinds: &[Kind], effort, share| cross_fit_before(table, axis, kinds, effort, (seed, engine), (budget, share));
+    let mut fitted = if plain.is_empty() { Vec::new() } else { before(&plain, Effort::Full, QUICK_BEFORE)? };
+    let begun = budget.spent();
+    let quick = match (networks.is_empty(), fitted.is_empty() || begun < QUICK_BEFORE) {
+        (false, true) => before(&networks, Effort::Quick, QUICK_BEFORE)?,
+        _ => Vec::new(),
+    };
+    let took = budget.spent() - begun;
+    let growth = networks.iter().map(|k| k.growth(table.n())).fold(1.0, f64::max);
+    // once for the folds, once more for the models of all rows
+    let expected = took * growth * (1.0 + 1.0 / (table.folds.max(2) - 1) as f64);
+    let affords = quick.len() == networks.len() && budget.spent() + expected <= FULL_UNTIL;
+    let full = if affords && !networks.is_empty() { before(&networks, Effort::Full, f64::INFINITY)? } else { quick };
+    fitted.extend(full);
+    if fitted.is_empty() {
+        return Err(too_few(table));
+    }
+    let missing = |k: &&Kind| !k.is_ridge() && fitted.iter().all(|f| f.kind != **k);
+    let mut left_out: Vec<String> = kinds.iter().filter(missing).map(|k| format!("models: {}", k.name())).collect();
+    if !networks.is_empty() && !affords {
+        left_out.push("networks with all effort".into());
+    }
+    Ok((fitted, left_out))
 }
 
 type RidgeOf = (Kind, String, Vec<CostModel>, CostModel);
 
 /// The best ridge of each kind by cross-validation.
 fn ridges(table: &Table, kinds: &[Kind], seed: u64, engine: &Engine) -> Result<Vec<RidgeOf>> {
+    if !kinds.iter().any(|k| k.is_ridge()) {
+        return Ok(Vec::new());
+    }
     let shapes = Shape::all(&table.rows());
     let tried = cross_validate(&table.rows(), &table.fold, &shapes, seed, engine)?;
     let kind_of = |shape: &Shape| match shape.contexts {

@@ -6,6 +6,7 @@ use super::fitted::{Blend, Fitted};
 use super::judge::{Acts, Judge, between_knots};
 use super::table::Table;
 use super::{Effort, Line, SHARES, STEPS};
+use crate::budget::Budget;
 use crate::certify::Gate;
 use crate::data::Outcome;
 use crate::engine::Engine;
@@ -13,6 +14,9 @@ use crate::error::Result;
 use crate::models::Regressor;
 use crate::policy::{Axis, LoggingLaw, MeanRule, least, reach, smoothed, smoothing};
 use crate::recipe::{GreedyChoice, ModelsName};
+
+/// Share of a budget before which a descent begins.
+const FURTHER_BEFORE: f64 = 0.75;
 
 /// How a candidate finds its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +117,14 @@ impl<'a> Ground<'a> {
     }
 
     /// Rules beyond the greedy ones: averages of the best two, and rules that go down the objective around the best.
-    pub(super) fn further_rules(&self, best: &[Candidate], seed: u64, engine: &Engine) -> Result<Vec<Planned>> {
+    /// What there was no time for is named.
+    pub(super) fn further_rules(
+        &self,
+        best: &[Candidate],
+        seed: u64,
+        engine: &Engine,
+        budget: &Budget,
+    ) -> Result<(Vec<Planned>, Vec<String>)> {
         let mut blends: Vec<usize> = Vec::new();
         for c in best {
             if let Rule::Greedy(b) = c.rule
@@ -123,19 +134,21 @@ impl<'a> Ground<'a> {
             }
         }
         let step = self.choice.step.unwrap_or(1.0);
-        let mut out = Vec::new();
+        let (mut out, mut left_out) = (Vec::new(), Vec::new());
         if let [a, b, ..] = blends[..] {
             out.push(Planned { rule: Rule::Average(a, b), step, means: None });
         }
         let share = self.choice.std_share.unwrap_or_else(|| best.first().map_or(0.2, |c| c.share.max(0.15)));
         let rules: &[Rule] = if self.effort == Effort::Full { &[Rule::Linear, Rule::Boosted] } else { &[Rule::Linear] };
         for &rule in rules {
-            if self.table.d > 0 {
+            if self.table.d > 0 && budget.before(FURTHER_BEFORE) {
                 let means = self.held_out(rule, share, seed, engine)?;
                 out.push(Planned { rule, step, means: Some(means) });
+            } else if self.table.d > 0 {
+                left_out.push(format!("rules: {}", self.name(rule)));
             }
         }
-        Ok(out)
+        Ok((out, left_out))
     }
 
     /// Smoothed costs of every row by a blend.

@@ -19,13 +19,14 @@ mod judge;
 mod survey;
 mod table;
 
+use crate::budget::Budget;
 use crate::certify::Gate;
 use crate::error::Result;
 use crate::policy::{Axis, AxisScale, Columns, GateFigures, LoggingLaw, MeanRule, ModelParts, ModelPolicy, Origin};
 use crate::recipe::{GreedyChoice, GridChoice, GridName, ModelsName};
 use crate::source::Source;
 use choose::{Candidate, choose};
-use fitted::{Blend, Fitted, Kind, cross_fit};
+use fitted::{Blend, Fitted, Kind, cross_fit, cross_fit_within};
 use ground::Ground;
 use judge::Figures;
 use serde::Serialize;
@@ -54,7 +55,7 @@ pub enum Effort {
 
 /// What is searched.
 #[derive(Clone, Debug, Default)]
-pub struct Search {
+pub struct Search<'a> {
     /// Seed of folds and models.
     pub seed: u64,
     /// The gate that the certificate will hold.
@@ -63,6 +64,8 @@ pub struct Search {
     pub choice: GreedyChoice,
     /// How much work it may be.
     pub effort: Effort,
+    /// How long it may take; with a limit the effort is all that there is time for.
+    pub budget: Budget<'a>,
 }
 
 /// What was found.
@@ -74,6 +77,8 @@ pub struct Found {
     pub board: Vec<Line>,
     /// What the log looks like and what was chosen, in sentences.
     pub notes: Vec<String>,
+    /// What there was no time for; empty without a budget, and where it was long enough.
+    pub left_out: Vec<String>,
 }
 
 /// A candidate and what held-out rows say of it, in the direction and units of the outcome.
@@ -111,19 +116,26 @@ pub fn search(source: &dyn Source, options: &Search) -> Result<Found> {
     let axis = survey::axis(&mut table, &wishes(&options.choice))?;
     let (logging, window, varies) = survey::logging(&table, seed, engine)?;
     let mut notes = vec![say_axis(&axis, &source.schema().actions[0]), say_logging(&logging, varies)];
-    let fitted = cross_fit(&table, &axis, kinds(options.choice.models), options.effort, seed, engine)?;
+    let effort = if options.budget.limits() { Effort::Full } else { options.effort };
+    let (budget, kinds) = (&options.budget, kinds(options.choice.models));
+    let (fitted, mut left_out) = match budget.limits() {
+        true => cross_fit_within(&table, &axis, kinds, (seed, engine), budget)?,
+        false => (cross_fit(&table, &axis, kinds, options.effort, seed, engine)?, Vec::new()),
+    };
     let stack = Blend::stacked(&table, &fitted);
     notes.push(say_models(&fitted, &stack));
     let mut blends: Vec<Blend> = (0..fitted.len()).map(|i| Blend::of_one(&fitted, i)).collect();
     blends.push(stack);
-    let ground = Ground::new(&table, &axis, (&logging, window), (&fitted, &blends), (&options.choice, options.effort));
+    let ground = Ground::new(&table, &axis, (&logging, window), (&fitted, &blends), (&options.choice, effort));
     let (n, rows) = (table.n() as f64, table.rows as f64);
     let mut candidates = ground.candidates(&ground.greedy_rules(), engine);
     let (mut order, mut words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
-    let affords = options.effort == Effort::Full || table.n() <= FEW_ROWS;
+    let affords = effort == Effort::Full || table.n() <= FEW_ROWS;
     if affords && options.choice.models == ModelsName::Auto {
         let best: Vec<Candidate> = order.iter().map(|&c| candidates[c]).collect();
-        candidates.extend(ground.candidates(&ground.further_rules(&best, seed, engine)?, engine));
+        let (further, missing) = ground.further_rules(&best, seed, engine, budget)?;
+        left_out.extend(missing);
+        candidates.extend(ground.candidates(&further, engine));
         (order, words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
     }
     let chosen = &candidates[order[0]];
@@ -151,7 +163,7 @@ pub fn search(source: &dyn Source, options: &Search) -> Result<Found> {
         window,
         max_change: options.choice.max_change,
     })?;
-    Ok(Found { policy, board, notes })
+    Ok(Found { policy, board, notes, left_out })
 }
 
 /// What the log did, fitted: a policy whose mean and spread given the contexts are those of the logged actions. One action column.
