@@ -5,8 +5,8 @@
 use crate::{say, times};
 use clap::Args;
 use counterpoint::data::{
-    Estimated, Input, LogConfig, MISSING, Missing, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store,
-    TargetColumns, columns, likely_clusters, read_bare_log, read_log,
+    Estimated, Input, LogConfig, MISSING, Missing, Outcome, PropensityRole, ReadOptions, Roles, Scratch, SplitRule,
+    Store, TargetColumns, columns, likely_clusters, predicted_columns, read_bare_log, read_log,
 };
 use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
@@ -79,17 +79,36 @@ pub(crate) struct LogArgs {
 impl LogArgs {
     /// Reads and checks the log; only the named columns are decoded.
     pub(crate) fn read(&self, engine: &Engine) -> Result<Log> {
-        self.read_by(engine, None, None)
+        self.read_by(engine, Asking::Nothing)
+    }
+
+    /// Reads the log with columns of predictions, where some are named here or in log.toml.
+    pub(crate) fn read_to_learn(&self, engine: &Engine, predictions: &Predictions) -> Result<Log> {
+        self.read_by(engine, Asking::Predictions(predictions))
+    }
+
+    /// The same rows once more, with another column as their outcome.
+    pub(crate) fn read_other(
+        &self,
+        engine: &Engine,
+        (predictions, primary): (&Predictions, &Log),
+        (column, direction): (&str, Outcome),
+    ) -> Result<Log> {
+        let of = |d| (direction == d).then(|| column.to_string());
+        let (reward, cost) = (of(Outcome::Reward), of(Outcome::Cost));
+        let log = LogArgs { reward, cost, ..self.clone() }.read_to_learn(engine, predictions)?;
+        same_rows(&log, primary, column)?;
+        Ok(log)
     }
 
     /// Reads the log by the encoding of a policy: contexts and actions need not be named again.
     pub(crate) fn read_for(&self, engine: &Engine, policy: &SavedPolicy) -> Result<Log> {
-        self.read_by(engine, Some(policy), None)
+        self.read_by(engine, Asking::Policy(policy))
     }
 
     /// Reads the log with the columns of a policy to be evaluated. Contexts may be left out: weights do not need them.
     pub(crate) fn read_target(&self, engine: &Engine, target: &TargetColumns) -> Result<Log> {
-        self.read_by(engine, None, Some(target))
+        self.read_by(engine, Asking::Target(target))
     }
 
     /// The policy to be evaluated that log.toml names, if it does.
@@ -97,9 +116,26 @@ impl LogArgs {
         self.config().ok().and_then(|(config, _)| config.target())
     }
 
-    fn read_by(&self, engine: &Engine, policy: Option<&SavedPolicy>, target: Option<&TargetColumns>) -> Result<Log> {
+    fn read_by(&self, engine: &Engine, asking: Asking) -> Result<Log> {
         let (mut config, from) = self.config()?;
         let paths = self.paths(&config)?;
+        let (policy, target) = match asking {
+            Asking::Policy(policy) => (Some(policy), None),
+            Asking::Target(target) => (None, Some(target)),
+            _ => (None, None),
+        };
+        let mut asked = Vec::new();
+        match asking {
+            Asking::Predictions(flag) => {
+                config.predictions = split_names(flag.predictions.as_deref()).or(config.predictions.take());
+                if let Some(written) = &config.predictions {
+                    asked = predicted_columns(written, &columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
+                }
+            }
+            // a policy knows which columns it follows
+            Asking::Policy(_) => config.predictions = None,
+            _ => {}
+        }
         let inputs = policy.map(SavedPolicy::encoding);
         if target.is_some() {
             config.context.get_or_insert_default();
@@ -127,6 +163,7 @@ impl LogArgs {
         if config.has_patterns() {
             config.expand(&columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
         }
+        config.context.get_or_insert_default().extend(asked.iter().map(|(column, _)| column.clone()));
         let options = ReadOptions {
             drop_invalid: self.drop_invalid,
             categorical: config.categorical.clone().unwrap_or_default(),
@@ -137,8 +174,12 @@ impl LogArgs {
         };
         let roles = Roles { target: target.cloned(), ..config.roles() };
         let log = match roles.propensity {
-            PropensityRole::Column(_) => read_log(&paths, &roles, &options)?,
+            PropensityRole::Column(_) => read_log(&paths, &roles, &options).map_err(|e| follows(e, policy))?,
             PropensityRole::Fit => propensity::fit(engine, read_bare_log(&paths, &roles, &options)?)?,
+        };
+        let log = match asked.is_empty() {
+            true => log,
+            false => log.with_predictions(&asked.iter().map(|(_, action)| *action).collect::<Vec<f64>>())?,
         };
         let log = match &config.time {
             Some(time) => by_time(log, &paths, time, engine)?,
@@ -237,6 +278,7 @@ impl LogArgs {
             weight: self.weight.clone(),
             count: self.count.clone(),
             cluster: self.cluster.clone(),
+            predictions: None,
             split: self.split.clone(),
             time: self.time.clone(),
             categorical: split_names(self.categorical.as_deref()),
@@ -252,6 +294,50 @@ impl LogArgs {
             (given, _) => Ok(given.to_vec()),
         }
     }
+}
+
+/// What is asked of a log beside its own columns.
+enum Asking<'a> {
+    Nothing,
+    /// The contexts and actions of a policy.
+    Policy(&'a SavedPolicy),
+    /// The columns of a policy to be evaluated.
+    Target(&'a TargetColumns),
+    /// Predictions to learn from.
+    Predictions(&'a Predictions),
+}
+
+/// Columns of predictions, to learn from.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Log")]
+pub(crate) struct Predictions {
+    /// Columns with what a model of yours predicts of the outcome at a list of actions: COLUMN@ACTION, separated by commas, or a pattern
+    /// whose star is the action, such as 'q_*' for q_0.5 and q_1. They are one more model among those of a greedy policy. The model
+    /// must not have seen the row or its cluster (cross-fit it); the policy needs the same columns to act.
+    #[arg(long, value_name = "COLUMNS")]
+    predictions: Option<Vec<String>>,
+}
+
+/// An error of reading, with what the policy needs where that is more than contexts.
+pub(crate) fn follows(e: Error, policy: Option<&SavedPolicy>) -> Error {
+    let needed = policy.map(SavedPolicy::predicted).unwrap_or_default();
+    if needed.is_empty() || !needed.iter().any(|n| e.to_string().contains(&format!("{n:?}"))) {
+        return e;
+    }
+    let more =
+        format!("the policy follows predictions of a model: fill {} by asking it for these rows", needed.join(", "));
+    let hint = e.remedy().map_or(more.clone().into(), |first| first.clone() + "; " + more);
+    e.hint(hint)
+}
+
+/// Refuses another outcome whose unusable values are in other rows.
+pub(crate) fn same_rows(log: &Log, primary: &Log, column: &str) -> Result<()> {
+    if log.dropped() != primary.dropped() {
+        return Err(Error::data("other rows have an unusable value in this column than in the outcome")
+            .at(format!("column {column:?}"))
+            .hint("clean the log first, so that all outcomes are those of the same rows"));
+    }
+    Ok(())
 }
 
 /// Refuses roles of which it is not said which column they are.

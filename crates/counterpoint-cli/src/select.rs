@@ -1,9 +1,9 @@
 //! `counterpoint select`: many recipes, and the one the log believes in.
 
 use crate::Done;
-use crate::certify::{self, TermArgs};
+use crate::certify::{self, GuardArgs, Learnt, TermArgs};
 use crate::learn::tell_estimate;
-use crate::log_args::{LogArgs, notes};
+use crate::log_args::{LogArgs, Predictions, notes};
 use crate::progress::Bar;
 use crate::say;
 use crate::{flag, output};
@@ -30,12 +30,16 @@ use std::time::Duration;
 pub(crate) struct Select {
     #[command(flatten)]
     log: LogArgs,
+    #[command(flatten)]
+    predictions: Predictions,
     /// A built-in grid or a grid file (TOML). auto: greedy policies by every model of the cost, judged on held-out folds. clp: the
     /// paper's policy; wide: the same for dozens of contexts and few rows; paper-synthetic, paper-warfarin, paper-cocoa.
     #[arg(long, default_value = "auto", value_name = "NAME|FILE")]
     grid: String,
     #[command(flatten)]
     terms: TermArgs,
+    #[command(flatten)]
+    guards: GuardArgs,
     /// Cross-validation folds over train and valid; 0 or 1: judge on the valid part alone. The grid's own by default.
     #[arg(long, value_name = "N")]
     folds: Option<usize>,
@@ -86,14 +90,19 @@ impl Select {
         let [file, certified, journal] =
             ["leaderboard.json", "certificate.json", "journal"].map(|e| output::beside(&self.output, e));
         self.check_outputs(log_args, &[&self.output, &file, &certified])?;
-        let whole = log_args.read(&engine)?;
+        let whole = log_args.read_to_learn(&engine, &self.predictions)?;
         let log = whole.heading();
+        let watched = self.guards.read(log_args.rule(self.seed), |column, direction| {
+            log_args.read_other(&engine, (&self.predictions, &log), (column, direction))
+        })?;
+        let learnt = Learnt::of(&watched, &engine)?;
+        let guards = learnt.guards();
         let parts = whole.into_parts(log_args.rule(self.seed))?;
         let selected = with_journal(&journal, self.resume, |memory| {
             let rows = (parts.train.on(&engine), parts.valid.on(&engine));
             let budget = budget.map_or_else(Budget::unlimited, Budget::lasting);
             let selector = Selector::new(&grid).seed(self.seed).gate(self.terms.gate());
-            selector.memory(memory).budget(budget).select(&rows)
+            selector.memory(memory).budget(budget).guards(&guards).select(&rows)
         })?;
         let board = leaderboard(&selected, &log);
         let mut sentences = notes(&log);
@@ -116,10 +125,11 @@ impl Select {
             tell_estimate("valid part", valid, &log.schema().outcome);
             say::line("  (chosen on these rows, so a little too good to be true)");
         }
-        let certificate =
-            certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed), &log_args.name())?;
+        let terms = self.terms.terms(self.seed);
+        let certificate = certify::issue(&engine, &selected.policy, &parts, &terms, &log_args.name())?;
         certify::tell(&certificate, &log.schema().outcome);
-        files.push((certified, certify::text(&certificate)));
+        let guarded = certify::guarded(&engine, &selected.policy, &certificate, &watched, &terms)?;
+        files.push((certified, certify::written(&certificate, guarded.as_ref())));
         if let Some(path) = &self.report {
             let evidence = Evidence {
                 engine: &engine,
@@ -149,9 +159,10 @@ impl Select {
             "left_out": selected.left_out,
             "propensities": log.schema().propensities,
             "certificate": certificate,
+            "guarded": guarded,
             "valid": valid,
         }));
-        Ok(Done::certified(&certificate))
+        Ok(certify::done(&certificate, guarded.as_ref()))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, Scaler};
 use crate::folds::{Crm, Gram, LossOptions, Question, Risk, RiskSpec, Threads};
 use crate::optim::{Optimiser, Optimum};
 use crate::policy::{Clp, Linear, Mean, Network, Origin, Policy, SavedPolicy, Std, TargetPolicy};
-pub use crate::portfolio::{Effort, Line};
+pub use crate::portfolio::{Effort, Guarding, Line};
 use crate::portfolio::{Found, Search, search};
 use crate::recipe::{Baseline, BaselineName, GreedyChoice, MeanChoice, Recipe, StartName, StdChoice};
 use crate::rng::{Purpose, stream};
@@ -147,6 +147,7 @@ pub struct Learner<'a> {
     gate: Gate,
     effort: Effort,
     budget: Budget<'a>,
+    guards: &'a [Guarding<'a>],
 }
 
 impl<'a> Learner<'a> {
@@ -159,6 +160,7 @@ impl<'a> Learner<'a> {
             gate: Gate::default(),
             effort: Effort::Quick,
             budget: Budget::unlimited(),
+            guards: &[],
         }
     }
 
@@ -198,6 +200,14 @@ impl<'a> Learner<'a> {
         self
     }
 
+    /// Outcomes that a greedy policy must not harm: candidates are judged on them too, and a price on harm is part of the search. Their rows are
+    /// those that are learned from, train and valid together, with the guardrail's column as the outcome. Other recipes are refused.
+    #[must_use]
+    pub fn guards(mut self, guards: &'a [Guarding<'a>]) -> Self {
+        self.guards = guards;
+        self
+    }
+
     /// Learns from the parts of a log: a greedy recipe from train and valid together, because its gate is measured on held-out folds
     /// of both; every other recipe from train alone, because valid has to say whether the log supports what it learns.
     pub fn learn_from(&self, parts: &dyn Divided) -> Result<Learned> {
@@ -213,6 +223,14 @@ impl<'a> Learner<'a> {
         recipe.check()?;
         if let MeanChoice::Greedy(choice) = recipe.policy {
             return self.greedy(train, choice);
+        }
+        if !self.guards.is_empty() {
+            return Err(Error::recipe("policy", "guardrails steer greedy policies alone")
+                .hint("use policy = \"greedy\"; a policy of another kind can be certified with guardrails"));
+        }
+        if !train.schema().predictions.is_empty() {
+            return Err(Error::recipe("policy", "predictions of others are models of greedy policies alone")
+                .hint("use policy = \"greedy\"; or name these columns among the contexts, to use them as such"));
         }
         let mut plan = Plan::new(train, recipe)?;
         plan.question.logging = self.logging.cloned();
@@ -249,8 +267,8 @@ impl<'a> Learner<'a> {
 
     /// The search of a greedy recipe.
     fn greedy(&self, train: &dyn Source, choice: GreedyChoice) -> Result<Learned> {
-        let options =
-            Search { seed: self.recipe.seed, gate: self.gate, choice, effort: self.effort, budget: self.budget };
+        let (seed, gate) = (self.recipe.seed, self.gate);
+        let options = Search { seed, gate, choice, effort: self.effort, budget: self.budget, guards: self.guards };
         let Found { policy, board, notes, left_out } = search(train, &options)?;
         let schema = train.schema();
         let silent = Scaler::silent(self.recipe.scale, &train.get(Summaries)?.contexts);

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::estimate::Estimator;
 use crate::evaluate::evaluate;
 pub use crate::grid::Grid;
-use crate::learn::{Effort, Learner, Line, Progress};
+use crate::learn::{Effort, Guarding, Learner, Line, Progress};
 use crate::policy::SavedPolicy;
 use crate::recipe::{GreedyChoice, MeanChoice, Recipe};
 use crate::rng::hash;
@@ -237,6 +237,7 @@ pub struct Selector<'a> {
     gate: Gate,
     memory: Option<&'a Memory<'a>>,
     budget: Budget<'a>,
+    guards: &'a [Guarding<'a>],
 }
 
 /// Candidates from which a search within a budget begins with the shortest fits.
@@ -248,7 +249,7 @@ const BEGIN_BEFORE: [f64; 3] = [0.3, 0.6, 0.9];
 impl<'a> Selector<'a> {
     /// Selects from this grid, with the seed 0, the usual gate, no memory and no limit of time.
     pub fn new(grid: &'a Grid) -> Self {
-        Selector { grid, seed: 0, gate: Gate::default(), memory: None, budget: Budget::unlimited() }
+        Selector { grid, seed: 0, gate: Gate::default(), memory: None, budget: Budget::unlimited(), guards: &[] }
     }
 
     /// The seed of everything random.
@@ -280,11 +281,22 @@ impl<'a> Selector<'a> {
         self
     }
 
+    /// Outcomes that must not become worse: for grids of one greedy recipe, such as `auto`. Their rows are those of train and valid together.
+    #[must_use]
+    pub fn guards(mut self, guards: &'a [Guarding<'a>]) -> Self {
+        self.guards = guards;
+        self
+    }
+
     /// Trains the candidates and picks one. The test part is not read.
     pub fn select(&self, parts: &dyn Divided) -> Result<Selected> {
         let candidates = self.grid.candidates(self.seed)?;
         if let [Recipe { policy: MeanChoice::Greedy(_), .. }] = &candidates[..] {
             return self.searched(&*parts.both()?, &candidates[0]);
+        }
+        if !self.guards.is_empty() {
+            return Err(Error::recipe("grid", "guardrails steer the search of one greedy recipe, not a grid of many")
+                .hint("use the grid `auto`; what another grid selects can be certified with guardrails"));
         }
         let nothing = Memory::none();
         let work = Work {
@@ -384,7 +396,7 @@ impl<'a> Selector<'a> {
 
     /// The search of a greedy recipe with all effort, as a selection: its candidates are recipes too.
     fn searched(&self, rows: &dyn Source, recipe: &Recipe) -> Result<Selected> {
-        let learner = Learner::new(recipe).gate(self.gate).effort(Effort::Full).budget(self.budget);
+        let learner = Learner::new(recipe).gate(self.gate).effort(Effort::Full).budget(self.budget).guards(self.guards);
         let learned = learner.learn(rows)?;
         let (board, notes, left_out) = learned.search.map_or_else(Default::default, |s| (s.board, s.notes, s.left_out));
         let of = |line: &Line| {

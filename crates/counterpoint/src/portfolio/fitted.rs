@@ -6,7 +6,8 @@ use crate::budget::Budget;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::models::{
-    ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Rows, Shape, TreeOptions, Trees, cross_validate,
+    ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Predicted, Rows, Shape, TreeOptions, Trees,
+    cross_validate,
 };
 use crate::policy::{Axis, ModelMember};
 use crate::recipe::ModelsName;
@@ -34,6 +35,8 @@ pub(super) enum Kind {
     Network,
     /// A network that may bend sharply: for steps and kinks behind little noise.
     SharpNetwork,
+    /// A model of others, by its predictions in columns of the log: not among those that are fitted.
+    Predicted,
 }
 
 impl Kind {
@@ -49,6 +52,7 @@ impl Kind {
             Kind::ActionTrees => "action-trees",
             Kind::Network => "network",
             Kind::SharpNetwork => "sharp network",
+            Kind::Predicted => "predictions",
         }
     }
 
@@ -61,6 +65,7 @@ impl Kind {
             Kind::Trees => ModelsName::Trees,
             Kind::ActionTrees => ModelsName::ActionTrees,
             Kind::Network | Kind::SharpNetwork => ModelsName::Network,
+            Kind::Predicted => ModelsName::Predictions,
         }
     }
 
@@ -257,6 +262,26 @@ fn ridges(table: &Table, kinds: &[Kind], seed: u64, engine: &Engine) -> Result<V
     Ok(out)
 }
 
+/// The predictions of a model of others in columns of the log, as a model among ours: costs at these knots (actions, ascending), `sign` being
+/// -1 for rewards. That the model has not seen the rows is the word of who brings it. Only its level is corrected; the stack finds its weight.
+pub(super) fn brought(table: &Table, axis: &Axis, (knots, sign): (&[f64], f64), engine: &Engine) -> Fitted {
+    let knots: Vec<f64> = knots.iter().map(|a| axis.scale.position(*a)).collect();
+    let of = |shift: f64| {
+        let model = CostModel::Predicted(Predicted { knots: knots.clone(), scale: sign / table.unit, shift });
+        predict(
+            table,
+            axis,
+            (Kind::Predicted, Kind::Predicted.name(), Effort::Quick),
+            &[model.clone()],
+            Some(model),
+            engine,
+        )
+    };
+    let raw = of(-table.centre / table.unit);
+    let level = (0..table.n()).map(|i| table.omega[i] * (table.y[i] - raw.at[i])).sum::<f64>() / table.n() as f64;
+    of(level - table.centre / table.unit)
+}
+
 /// Held-out predictions of the models of each fold.
 fn predict(
     table: &Table,
@@ -273,9 +298,10 @@ fn predict(
         let to = (from + RUN).min(table.n());
         let (mut at, mut knots) = (Vec::with_capacity(to - from), vec![0.0; (to - from) * k]);
         for i in from..to {
-            let model = &folds[table.fold[i]];
-            at.push(model.at(table.context(i), table.u[i]));
-            model.at_knots(table.context(i), &axis.knots, &mut knots[(i - from) * k..(i - from + 1) * k]);
+            let model = &folds[table.fold[i].min(folds.len() - 1)];
+            let x = if model.reads_predictions() { table.predicted(i) } else { table.context(i) };
+            at.push(model.at(x, table.u[i]));
+            model.at_knots(x, &axis.knots, &mut knots[(i - from) * k..(i - from + 1) * k]);
         }
         (at, knots)
     });

@@ -30,6 +30,8 @@ pub(super) struct Wishes {
     pub(super) max: Option<f64>,
     pub(super) grid: Option<GridWish>,
     pub(super) scale: Option<AxisScale>,
+    /// Actions at which predictions of others are known: knots too, so that expectations of their curves are exact.
+    pub(super) asked: Vec<f64>,
 }
 
 /// The grid that users ask for.
@@ -67,7 +69,7 @@ pub(super) fn axis(table: &mut Table, wishes: &Wishes) -> Result<Axis> {
     table.u = a.iter().map(|a| scale.position(*a)).collect();
     let knots = match &points {
         Some(points) => points.iter().map(|p| scale.position(*p)).collect(),
-        None => knots(&table.u, bounds.map(|b| scale.position(b))),
+        None => with_asked(knots(&table.u, bounds.map(|b| scale.position(b))), &wishes.asked, scale),
     };
     let measure = points.as_ref().map_or(PointMeasure::Probability, |p| measure(p, &table.log_p));
     let bounds = points.as_ref().map_or(bounds, |p| [p[0], p[p.len() - 1]]);
@@ -145,6 +147,19 @@ fn knots(sorted: &[f64], [lo, hi]: [f64; 2]) -> Vec<f64> {
     let mut knots: Vec<f64> = (0..KNOTS).map(at).collect();
     knots.dedup_by(|b, a| *b - *a <= 1e-9 * (to - from));
     knots
+}
+
+/// Knots with these actions among them; what stood close to one of them makes room.
+fn with_asked(knots: Vec<f64>, asked: &[f64], scale: AxisScale) -> Vec<f64> {
+    let (Some(from), Some(to)) = (knots.first().copied(), knots.last().copied()) else { return knots };
+    let room = (to - from) / (4 * KNOTS) as f64;
+    // on the logarithmic scale there is no place at or below 0
+    let places = asked.iter().map(|a| scale.position(*a)).filter(|u| u.is_finite());
+    let inside: Vec<f64> = places.filter(|u| *u > from + room && *u < to - room).collect();
+    let free = |g: &f64| inside.iter().all(|u| (u - g).abs() > room);
+    let mut out: Vec<f64> = knots.into_iter().filter(free).chain(inside.iter().copied()).collect();
+    out.sort_by(f64::total_cmp);
+    out
 }
 
 /// The log's mean and spread given the context, and the window that most of its actions lie in, in units of the spread.
