@@ -73,7 +73,12 @@ impl Certified {
     }
 
     /// The same with guardrails: each on the same rows with its column as the outcome.
-    pub(crate) fn guarded_by(self, guards: &[(Guardrail, Arc<counterpoint::Log>)], log: &Log, engine: &Engine) -> Result<Self> {
+    pub(crate) fn guarded_by(
+        self,
+        guards: &[(Guardrail, Arc<counterpoint::Log>)],
+        log: &Log,
+        engine: &Engine,
+    ) -> Result<Self> {
         let terms = self.certificate.terms.clone();
         let mut parts = Vec::new();
         for (g, other) in guards {

@@ -27,8 +27,9 @@ fn of(grid: &str) -> Grid {
 }
 
 const AUTO: &str = "[recipe]\npolicy = \"greedy\"\n";
-const FEW: &str = "[recipe]\npolicy = \"linear\"\ncap = [5.0, 10.0, 20.0, 40.0]\nstarts = 2\nproximal_steps = 2\n";
-const MANY: &str = "[recipe]\npolicy = \"linear\"\ncap = [4.0, 6.0, 8.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0]\n\
+const FEW: &str =
+    "[recipe]\npolicy = \"linear\"\nstd_floor = 0.3\ncap = [5.0, 10.0, 20.0, 40.0]\nstarts = 2\nproximal_steps = 2\n";
+const MANY: &str = "[recipe]\npolicy = \"linear\"\nstd_floor = 0.3\ncap = [4.0, 6.0, 8.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0]\n\
                     variance_penalty = [0.0, 1.0]\nstarts = 2\nproximal_steps = 2\n";
 
 fn within(parts: &Parts, grid: &Grid, clock: &(dyn Fn() -> f64 + Sync)) -> Selected {
