@@ -272,8 +272,8 @@ pub(super) fn brought(table: &Table, axis: &Axis, (knots, sign): (&[f64], f64), 
             table,
             axis,
             (Kind::Predicted, Kind::Predicted.name(), Effort::Quick),
-            &[model.clone()],
-            Some(model),
+            std::slice::from_ref(&model),
+            Some(model.clone()),
             engine,
         )
     };
