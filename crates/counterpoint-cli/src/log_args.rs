@@ -163,7 +163,10 @@ impl LogArgs {
         if config.has_patterns() {
             config.expand(&columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
         }
-        config.context.get_or_insert_default().extend(asked.iter().map(|(column, _)| column.clone()));
+        // predictions are the last contexts, also where a store holds them among the others
+        let contexts = config.context.get_or_insert_default();
+        contexts.retain(|c| asked.iter().all(|(column, _)| column != c));
+        contexts.extend(asked.iter().map(|(column, _)| column.clone()));
         let options = ReadOptions {
             drop_invalid: self.drop_invalid,
             categorical: config.categorical.clone().unwrap_or_default(),
@@ -241,12 +244,19 @@ impl LogArgs {
 
     /// Which column is which, and where the log is: flags over `known`, or over log.toml where nothing is known.
     pub(crate) fn columns_and_paths(&self, known: Option<LogConfig>) -> Result<(LogConfig, Vec<PathBuf>)> {
-        let config = match known {
+        let mut config = match known {
             Some(known) => self.flags().or(known),
             None => self.config()?.0,
         };
         let paths = self.paths(&config)?;
         refuse_missing(&config, &paths)?;
+        if let Some(written) = &config.predictions {
+            let asked = predicted_columns(written, &columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
+            let contexts = config.context.get_or_insert_default();
+            let new: Vec<String> =
+                asked.into_iter().map(|(column, _)| column).filter(|c| !contexts.contains(c)).collect();
+            contexts.extend(new);
+        }
         Ok((config, paths))
     }
 

@@ -301,7 +301,9 @@ fn plan(
         None => Vec::new(),
     };
     let (predicted, asked): (Vec<String>, Vec<f64>) = predicted.into_iter().unzip();
-    config.context.get_or_insert_default().extend(predicted);
+    let contexts = config.context.get_or_insert_default();
+    contexts.retain(|c| !predicted.contains(c));
+    contexts.extend(predicted);
     let options = ReadOptions {
         drop_invalid: manner.drop_invalid,
         categorical: config.categorical.clone().unwrap_or_default(),

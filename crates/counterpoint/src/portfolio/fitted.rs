@@ -264,8 +264,15 @@ fn ridges(table: &Table, kinds: &[Kind], seed: u64, engine: &Engine) -> Result<V
 
 /// The predictions of a model of others in columns of the log, as a model among ours: costs at these knots (actions, ascending), `sign` being
 /// -1 for rewards. That the model has not seen the rows is the word of who brings it. Only its level is corrected; the stack finds its weight.
-pub(super) fn brought(table: &Table, axis: &Axis, (knots, sign): (&[f64], f64), engine: &Engine) -> Fitted {
-    let knots: Vec<f64> = knots.iter().map(|a| axis.scale.position(*a)).collect();
+pub(super) fn brought(table: &Table, axis: &Axis, (knots, sign): (&[f64], f64), engine: &Engine) -> Result<Fitted> {
+    // on the logarithmic scale the first ones may have no place
+    let knots: Vec<f64> = knots.iter().map(|a| axis.scale.position(*a)).filter(|u| u.is_finite()).collect();
+    if knots.len() < 2 {
+        return Err(Error::data(
+            "fewer than two predictions are at positive actions, and actions lie on a logarithmic scale",
+        )
+        .hint("ask the model at more actions, or set action_scale = \"linear\""));
+    }
     let of = |shift: f64| {
         let model = CostModel::Predicted(Predicted { knots: knots.clone(), scale: sign / table.unit, shift });
         predict(
@@ -279,7 +286,7 @@ pub(super) fn brought(table: &Table, axis: &Axis, (knots, sign): (&[f64], f64), 
     };
     let raw = of(-table.centre / table.unit);
     let level = (0..table.n()).map(|i| table.omega[i] * (table.y[i] - raw.at[i])).sum::<f64>() / table.n() as f64;
-    of(level - table.centre / table.unit)
+    Ok(of(level - table.centre / table.unit))
 }
 
 /// Held-out predictions of the models of each fold.

@@ -240,7 +240,7 @@ impl Scene<'_> {
         let wanted = matches!(models, ModelsName::Auto | ModelsName::Stack | ModelsName::Predictions);
         if wanted && !self.predictions.is_empty() {
             let sign = self.direction.to_user(1.0);
-            fitted.push(brought(table, self.axis, (self.predictions, sign), engine));
+            fitted.push(brought(table, self.axis, (self.predictions, sign), engine)?);
         }
         match fitted.is_empty() {
             true => Err(Error::recipe("models", "the log has no columns of predictions")

@@ -243,3 +243,23 @@ fn regress(table: &Table, y: &[f64], seed: u64, engine: &Engine) -> Result<(Regr
     let at = (0..n).map(|i| best.folds[table.fold[i]].at(table.context(i), 0.0)).collect();
     Ok((Regressor::Ridge(best.all), at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every action asked about inside the range is a knot, the ends stay, and no two knots stand close together.
+    #[test]
+    fn actions_of_predictions_are_knots() {
+        let plain: Vec<f64> = (0..33).map(|k| f64::from(k) / 8.0).collect(); // 0 to 4
+        let asked = [-1.0, 0.0, 0.51, 1.0, 2.02, 9.0];
+        let knots = with_asked(plain.clone(), &asked, AxisScale::Linear);
+        for a in [0.0, 0.51, 1.0, 2.02, 4.0] {
+            assert!(knots.contains(&a), "{a}");
+        }
+        assert!(!knots.contains(&0.5) && !knots.contains(&9.0));
+        assert!(knots.windows(2).all(|k| k[1] - k[0] > 4.0 / (4.0 * KNOTS as f64)));
+        assert_eq!(with_asked(plain.clone(), &[], AxisScale::Linear), plain);
+        assert_eq!(with_asked(plain.clone(), &[-2.0, 0.0], AxisScale::Log), plain);
+    }
+}
