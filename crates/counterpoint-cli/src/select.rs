@@ -106,11 +106,11 @@ impl Select {
         })?;
         let board = leaderboard(&selected, &log);
         let mut sentences = notes(&log);
-        sentences.extend(left_out(&selected));
+        sentences.extend(selected.sentence());
         let policy = selected.policy.to_json_noting(&sentences);
         let mut files = vec![(self.output.clone(), policy), (file, format!("{board:#}\n"))];
         tell(&selected, &log.schema().outcome);
-        if let (Some(said), true) = (left_out(&selected), budget.is_some()) {
+        if let Some(said) = selected.sentence() {
             say::line("");
             say::wrapped(&said);
         } else if budget.is_some() {
@@ -176,12 +176,6 @@ impl Select {
         let outputs: Vec<&Path> = files.iter().copied().chain(self.report.as_deref()).collect();
         output::check(&outputs, &inputs)
     }
-}
-
-/// What there was no time for, in a sentence.
-fn left_out(selected: &Selected) -> Option<String> {
-    let what = selected.left_out.join("; ");
-    (!what.is_empty()).then(|| format!("time was up, so this result depends on the clock; left out: {what}"))
 }
 
 /// What an interrupted run leaves, and how to go on.

@@ -93,7 +93,8 @@ impl Found {
             "recipe": selected.recipe,
             "propensities": schema.propensities,
         });
-        let policy = Policy::noting(selected.policy.clone(), sentences);
+        let sentences: Vec<String> = sentences.iter().cloned().chain(selected.sentence()).collect();
+        let policy = Policy::noting(selected.policy.clone(), &sentences);
         Found { policy, certificate: None, facts, interrupted: false }
     }
 

@@ -97,6 +97,14 @@ pub struct Selected {
     pub left_out: Vec<String>,
 }
 
+impl Selected {
+    /// That time was up and what was left out, in a sentence for whoever opens the policy file; nothing where all was done.
+    pub fn sentence(&self) -> Option<String> {
+        let what = self.left_out.join("; ");
+        (!what.is_empty()).then(|| format!("time was up, so this result depends on the clock; left out: {what}"))
+    }
+}
+
 /// What an observer is told after each finished fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
