@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from . import _counterpoint, judge, target
+from . import _counterpoint, judge, models, target
 from .log import Log, Reading
 from .policy import Policy
 from .results import Certificate
@@ -99,17 +100,22 @@ class _Estimator:
         assert isinstance(policy, Policy)
         return policy
 
+    def _asking(self, X: Any) -> Any:
+        """X with the predictions that the policy follows beside it, where the model that was brought can be asked."""
+        asks = getattr(self, "_asks", None)
+        return X if asks is None else asks(X)
+
     def predict(self, X: Any) -> Array:
         """The mean action of every row."""
-        return self._fitted().mean(X)
+        return self._fitted().mean(self._asking(X))
 
     def sample(self, X: Any, seed: int | None = None) -> tuple[Array, Array]:
         """An action for every row and the density with which it was drawn; see `Policy.sample`."""
-        return self._fitted().sample(X, seed)
+        return self._fitted().sample(self._asking(X), seed)
 
     def log_density(self, X: Any, actions: Any) -> Array:
         """Ln pi(a|x) of every row."""
-        return self._fitted().log_density(X, actions)
+        return self._fitted().log_density(self._asking(X), actions)
 
     def score(
         self,
@@ -168,7 +174,8 @@ class Learner(_Estimator):
     Keywords are the fields of the recipe (`counterpoint recipe` prints them, `RECIPE` holds them): `policy`, `models`, `max_action`, `cap`,
     `seed` and so on; what is not said is left to the library. `recipe` names a recipe file. Beside these:
     `certify` (whether the test part is read), the terms of the certificate (`confidence`, `min_effective_rows`, `min_effective_share`,
-    `interval`, `outcome_range`, `trust_estimated`, `paper`), `logging_policy`, `threads` (0: one a core; the result does
+    `interval`, `outcome_range`, `trust_estimated`, `paper`), `guardrails` (outcomes that must not become worse, such as
+    `["refunds:max+2%"]`: they steer the search and are certified), `logging_policy`, `threads` (0: one a core; the result does
     not depend on it) and `progress` (True, or a function of done and all).
 
     After `fit`: `policy_`, `certificate_`, and `facts_`, what else is known of the fit.
@@ -186,7 +193,7 @@ class Learner(_Estimator):
         True
     """
 
-    _own: ClassVar[dict[str, Any]] = {"recipe": None, "logging_policy": None, **_COMMON}
+    _own: ClassVar[dict[str, Any]] = {"recipe": None, "logging_policy": None, "guardrails": (), **_COMMON}
     _fields: ClassVar[frozenset[str]] = frozenset(RECIPE)
 
     def _recipe(self) -> str:
@@ -196,6 +203,15 @@ class Learner(_Estimator):
     def recipe_toml(self) -> str:
         """The whole recipe, every field that has an effect, as TOML."""
         return _counterpoint.recipe_grammar(self._recipe(), self._file())
+
+    def _brought(self, model: Any, log: Log) -> Log:
+        """The log with the predictions of a model beside it; the model itself is kept to act by, where it can be asked."""
+        self._asks = None
+        if model is None:
+            return log
+        seed = re.search(r"^seed = (\d+)", self.recipe_toml(), re.MULTILINE)
+        found, self._asks = models.to_follow(model, log, int(seed.group(1)) if seed else 0)
+        return log.with_predictions(*found)
 
     def _file(self) -> str | None:
         recipe: str | os.PathLike[str] | None = self.recipe  # type: ignore[attr-defined]
@@ -211,16 +227,24 @@ class Learner(_Estimator):
         propensity: Any = None,
         cluster: Any = None,
         sample_weight: Any = None,
+        model: Any = None,
         **columns: Unpack[Reading],
     ) -> Learner:
-        """Learns on the train part, certifies on the test part; see `Log` for what X and the columns may be."""
+        """Learns on the train part, certifies on the test part; see `Log` for what X and the columns may be.
+
+        `model` is a model of the outcome of your own, one more among those that a greedy policy follows: a regressor, which is
+        cross-fitted here without the test part and then fitted on all other rows for the policy to act by; or `(actions, predictions)`
+        from a model that has not seen the rows. See `evaluate`, and `predictions` of `Log`.
+        """
         roles: dict[str, Any] = {"reward": reward, "cost": cost, "propensity": propensity, "cluster": cluster}
         log = _log(X, {**roles, "action": action, "sample_weight": sample_weight, **columns}, self)
+        log = self._brought(model, log)
         logging = target.policy_of(self.logging_policy)  # type: ignore[attr-defined]
         native = None if logging is None else logging._native
+        guards = list(judge._guards(log, self.guardrails))  # type: ignore[attr-defined]
         wish = self._wish()
         try:
-            learned = _counterpoint.learn(log._native, self._recipe(), self._file(), native, wish)
+            learned = _counterpoint.learn(log._native, self._recipe(), self._file(), native, wish, guards)
         finally:
             wish.close()
         self._keep(learned)
@@ -232,7 +256,8 @@ class Selector(_Estimator):
 
     `grid` is a built-in grid (auto, clp, wide, ..), a grid file, or a dictionary such as `{"recipe": {"cap": [5, 15]}}`, in which any
     field of the recipe may be a list. `folds` is the number of cross-validation folds, `seed` that of everything random.
-    Terms, `threads` and `progress` are those of `Learner`. After `fit`, `leaderboard_` holds the candidates, best first.
+    `budget` is how many seconds the search may take: `facts_["left_out"]` says what there was no time for.
+    `guardrails`, terms, `threads` and `progress` are those of `Learner`. After `fit`, `leaderboard_` holds the candidates, best first.
 
     Examples:
         >>> import counterpoint as cp
@@ -244,7 +269,7 @@ class Selector(_Estimator):
         2
     """
 
-    _own: ClassVar[dict[str, Any]] = {"grid": "auto", "folds": None, "seed": 0, **_COMMON}
+    _own: ClassVar[dict[str, Any]] = {"grid": "auto", "folds": None, "seed": 0, "budget": None, "guardrails": (), **_COMMON}
 
     def fit(
         self,
@@ -261,9 +286,10 @@ class Selector(_Estimator):
         """Learns every candidate, keeps the best, certifies it on the test part."""
         roles: dict[str, Any] = {"reward": reward, "cost": cost, "propensity": propensity, "cluster": cluster}
         log = _log(X, {**roles, "action": action, "sample_weight": sample_weight, **columns}, self)
+        guards = list(judge._guards(log, self.guardrails))  # type: ignore[attr-defined]
         wish = self._wish()
         try:
-            learned = _counterpoint.select(log._native, *self._asked(), wish)
+            learned = _counterpoint.select(log._native, *self._asked(), wish, guards, self.budget)  # type: ignore[attr-defined]
         finally:
             wish.close()
         self._keep(learned)

@@ -29,6 +29,7 @@ class Reading(TypedDict, total=False):
     exclude: Names
     categorical: Names
     missing: str
+    predictions: Any
     target_density: Any
     target_action: Any
     drop_invalid: bool
@@ -60,7 +61,9 @@ class Log:
 
     Columns of words and categories become categories, booleans 0 and 1. Dates, amounts and missing values are refused with the row and
     a remedy, as by the command line. `split` says train, valid or test; `time` divides the log by time instead, the latest quarter being
-    the test part.
+    the test part. `predictions` are what a model of yours predicts of the outcome at a list of actions, for a greedy policy to
+    follow: columns (`"q_*"`, the star being the action, or `"q1@0.5"`), or `(actions, values)` with a row of values for each row. The
+    model must not have seen the row.
 
     Examples:
         >>> import counterpoint as cp
@@ -87,6 +90,7 @@ class Log:
         exclude: Names | None = None,
         categorical: Names | None = None,
         missing: str | None = None,
+        predictions: Any = None,
         target_density: Any = None,
         target_action: Any = None,
         drop_invalid: bool = False,
@@ -103,6 +107,7 @@ class Log:
         roles.add("weight", sample_weight)
         roles.add("count", count)
         roles.add("split", split)
+        roles.predict(predictions)
         roles.add("target_density", target_density)
         roles.add("target_action", target_action, several=True)
         said: dict[str, Any] = roles.said
@@ -138,6 +143,12 @@ class Log:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PropensityWarning)  # it has been said of these rows
             return type(self)(self.table, **{**self._said, "reward": None, "cost": None, direction: outcome})
+
+    def with_predictions(self, actions: Any, values: Any) -> Log:
+        """The same rows with what a model predicts of them at these actions, one column an action."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PropensityWarning)  # it has been said of these rows
+            return type(self)(self.table, **{**self._said, "predictions": (actions, values)})
 
     @classmethod
     def of(cls, X: Any, columns: Any = None, policy: Policy | None = None) -> Log:
@@ -252,6 +263,25 @@ class _Roles:
             self.rows.columns.append((name, tables.column(values)))
         self.said[role] = named if several else named[0]
 
+    def predict(self, predictions: Any) -> None:
+        """Columns of predictions: named, or given as actions and one row of values for each row."""
+        if predictions is None:
+            return
+        if isinstance(predictions, str) or _are_names(predictions):
+            self.said["predictions"] = tables.listed(predictions)
+            return
+        if self.is_files:
+            raise Error("predictions are columns of their own, and the log is a file", remedy="name columns of the file")
+        actions, values, *_ = predictions
+        values = np.asarray(values, dtype=np.float64)
+        actions = [float(a) for a in np.asarray(actions)]
+        if values.ndim != 2 or values.shape[1] != len(actions):
+            raise Error(f"the predictions are {values.shape} for {len(actions)} actions", remedy="one column an action")
+        names = [self._free(None, predicted(a)) for a in actions]
+        for name, column in zip(names, values.T, strict=True):
+            self.rows.columns.append((name, tables.column(column)))
+        self.said["predictions"] = [f"{name}@{a!r}" for name, a in zip(names, actions, strict=True)]
+
     def times(self, X: Any, time: Any) -> Any:
         """When every row happened, as numbers or words with the name of their column; nothing where it is not said or stands in files."""
         if time is None or self.is_files:
@@ -274,6 +304,11 @@ class _Roles:
         while free in taken or free == "fit":
             free += "_"
         return free
+
+
+def predicted(action: float) -> str:
+    """The column of predictions at this action, where nobody has named it."""
+    return f"prediction_{action:.10g}"
 
 
 def _are_names(value: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import tables
 from .errors import Error
-from .log import Log
+from .log import Log, predicted
 
 Array = npt.NDArray[np.float64]
 
@@ -48,6 +48,38 @@ def asked(model: Any, log: Log, rows: str, seed: int) -> tuple[list[float], Arra
     if not model.fits:
         return knots.tolist(), model.at(X, knots, len(a)), model.predict(X, a)
     return knots.tolist(), *_cross_fitted(model, log, (X, a, knots), (rows, seed))
+
+
+def to_follow(model: Any, log: Log, seed: int) -> tuple[tuple[list[float], Array], Callable[[Any], Any] | None]:
+    """The actions that a model was asked at and its predictions there, for a policy to follow; and how to ask it of other rows.
+
+    A regressor is cross-fitted without the test part, and asked of other rows after it was fitted on all rows but those.
+    """
+    found = asked(model, log, "train", seed)
+    assert found is not None
+    knots, values, _ = found
+    if isinstance(model, (tuple, list)):
+        return (knots, values), None
+    own = _Model(model, log.schema["actions"][0])
+    if own.fits:
+        part, fold = log._native.dealt(seed, FOLDS)
+        rows = np.flatnonzero((fold >= 0) & (part != TEST))
+        y = _numbers(log.column(log.schema["direction"]))
+        own = own.fitted(tables.some(log.inputs(), rows), tables.actions(log.actions())[rows, 0], y[rows])
+
+    names = [i["name"] for i in log.schema["inputs"]]
+
+    def beside(X: Any) -> Any:
+        if isinstance(X, dict):
+            X = {name: X[name] for name in names}
+        elif hasattr(X, "columns"):
+            X = X[names]
+        rows, out = len(next(iter(X.values())) if isinstance(X, dict) else X), X
+        for knot in knots:
+            out = tables.beside(out, predicted(knot), own.predict(X, np.full(rows, knot)))
+        return out
+
+    return (knots, values), beside
 
 
 def _cross_fitted(model: _Model, log: Log, given: tuple[Any, Array, Array], split: tuple[str, int]) -> tuple[Array, Array]:

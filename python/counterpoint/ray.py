@@ -150,6 +150,8 @@ def learn(paths: Paths | Cluster, learner: Learner | None = None, **options: Any
     Returns the learner, fitted: the policy and the certificate are those of one machine, byte for byte.
     """
     learner = Learner() if learner is None else learner
+    if learner.guardrails:  # type: ignore[attr-defined]
+        raise Error("guardrails are read again with another outcome, in one process", remedy="learn on one machine with guardrails")
     cluster, own = _cluster(paths, options)
     try:
         logging = target.policy_of(learner.logging_policy)  # type: ignore[attr-defined]
@@ -169,6 +171,8 @@ def learn(paths: Paths | Cluster, learner: Learner | None = None, **options: Any
 def select(paths: Paths | Cluster, selector: Selector | None = None, **options: Any) -> Selector:
     """Selects and certifies as `Selector.fit` does."""
     selector = Selector() if selector is None else selector
+    if selector.guardrails or selector.budget is not None:  # type: ignore[attr-defined]
+        raise Error("guardrails and a budget are for one machine", remedy="select on one machine with them")
     cluster, own = _cluster(paths, options)
     try:
         wish = selector._wish()

@@ -1,6 +1,7 @@
 //! `counterpoint act`: actions for new contexts, with their densities: the next log.
 
 use crate::Done;
+use crate::log_args::follows;
 use crate::{output, say};
 use clap::Args;
 use counterpoint::data::{Column, ReadOptions, Table, files_of, read_contexts};
@@ -50,7 +51,8 @@ impl Act {
         let Columns { contexts, actions: names, .. } = policy.columns();
         let options =
             ReadOptions { inputs: Some(policy.encoding()), drop_invalid: self.drop_invalid, ..ReadOptions::default() };
-        let mut reader = read_contexts(&self.contexts, &options, self.id.as_deref())?;
+        let reader = read_contexts(&self.contexts, &options, self.id.as_deref());
+        let mut reader = reader.map_err(|e| follows(e, Some(&policy)))?;
         let seed = self.seed.unwrap_or_else(fresh_seed);
         let (mut ready, mut keys) = (Ready::new(&policy), DrawKeys::default());
         let mut x = vec![0.0; contexts.len()];

@@ -9,10 +9,12 @@ use counterpoint::certify::{
     Abstained, Certificate, Finding, Gate, GuardedCertificate, Guardrail, Interval, Method, Ratio, Segments, Terms,
     Verdict, abstain, certify, guard, ratio, segments,
 };
-use counterpoint::data::{Outcome, Parts};
+use counterpoint::data::{Outcome, Parts, SplitRule};
 use counterpoint::explain::{Detail, Evidence, explain_policy};
+use counterpoint::learn::Guarding;
 use counterpoint::policy::{SavedPolicy, TargetPolicy};
 use counterpoint::portfolio::logging_policy;
+use counterpoint::source::Local;
 use counterpoint::{Engine, Error, Log, Result, Source};
 use counterpoint_report::policy_page;
 use std::path::{Path, PathBuf};
@@ -43,6 +45,76 @@ pub(crate) struct TermArgs {
     /// Use the paper's own rule (Algorithm 2) instead of the paired test behind all gates.
     #[arg(long)]
     paper: bool,
+}
+
+/// Outcomes that must not become worse.
+#[derive(Args)]
+#[command(next_help_heading = "Certificate")]
+pub(crate) struct GuardArgs {
+    /// An outcome that must not become worse, repeatable: COLUMN:max+2% (at most 2% more of it), COLUMN:min-1% (at most 1% less), or an
+    /// amount without %. DEPLOY then also needs every guardrail's harm to be shown below its margin; `learn` and `select` look for a
+    /// policy of which that can be shown.
+    #[arg(long, value_name = "COLUMN:RULE", value_parser = guardrail)]
+    guardrail: Vec<Guardrail>,
+}
+
+/// A guardrail and the parts of the log with its column as the outcome.
+pub(crate) type Watched = (Guardrail, Parts);
+
+impl GuardArgs {
+    /// The guardrails, each read as the outcome of the same rows.
+    pub(crate) fn read(&self, rule: SplitRule, read: impl Fn(&str, Outcome) -> Result<Log>) -> Result<Vec<Watched>> {
+        let of = |g: &Guardrail| Ok((g.clone(), read(&g.column, g.direction)?.into_parts(rule)?));
+        self.guardrail.iter().map(of).collect()
+    }
+}
+
+/// The rows that a guarded policy is learned from: train and valid of every guardrail together.
+pub(crate) struct Learnt<'a>(Vec<(&'a Guardrail, Box<dyn Source + 'a>)>);
+
+impl<'a> Learnt<'a> {
+    pub(crate) fn of(watched: &'a [Watched], engine: &'a Engine) -> Result<Self> {
+        let joined = |p: &'a Parts| Log::join(&[&p.train, &p.valid]);
+        let of = |(g, p): &'a Watched| -> Result<(&'a Guardrail, Box<dyn Source + 'a>)> {
+            Ok((g, Box::new(Local::owned(joined(p)?, engine))))
+        };
+        watched.iter().map(of).collect::<Result<_>>().map(Learnt)
+    }
+
+    pub(crate) fn guards(&self) -> Vec<Guarding<'_>> {
+        self.0.iter().map(|(guardrail, rows)| Guarding { guardrail, rows: &**rows }).collect()
+    }
+}
+
+/// The certificate with its guardrails, told; nothing without guardrails.
+pub(crate) fn guarded(
+    engine: &Engine,
+    policy: &dyn TargetPolicy,
+    certificate: &Certificate,
+    watched: &[Watched],
+    terms: &Terms,
+) -> Result<Option<GuardedCertificate>> {
+    if watched.is_empty() {
+        return Ok(None);
+    }
+    let sources: Vec<_> = watched.iter().map(|(_, p)| (p.valid.on(engine), p.test.on(engine))).collect();
+    let guards: Vec<(Guardrail, &dyn Source, &dyn Source)> = watched
+        .iter()
+        .zip(&sources)
+        .map(|((g, _), (valid, test))| (g.clone(), valid as &dyn Source, test as &dyn Source))
+        .collect();
+    let guarded = guard(certificate.clone(), policy, &guards, terms)?;
+    tell_guarded(&guarded);
+    Ok(Some(guarded))
+}
+
+/// How a command with guardrails ends.
+pub(crate) fn done(certificate: &Certificate, guarded: Option<&GuardedCertificate>) -> Done {
+    match guarded {
+        Some(g) if g.verdict == Verdict::Deploy => Done::Yes,
+        Some(_) => Done::NotCertified,
+        None => Done::certified(certificate),
+    }
 }
 
 /// The methods a user may choose from.
@@ -91,10 +163,8 @@ pub(crate) struct Certify {
     target: TargetArgs,
     #[command(flatten)]
     terms: TermArgs,
-    /// An outcome that must not become worse, repeatable: COLUMN:max+2% (at most 2% more of it), COLUMN:min-1% (at most 1% less), or an
-    /// amount without %. DEPLOY then also needs every guardrail's harm to be shown below its margin.
-    #[arg(long, value_name = "COLUMN:RULE", value_parser = guardrail)]
-    guardrail: Vec<Guardrail>,
+    #[command(flatten)]
+    guards: GuardArgs,
     /// A context to show the gain by: its categories, or four cuts of a number. Intervals hold for all of them together.
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
@@ -152,12 +222,15 @@ impl Certify {
         if let Some((finding, ratio)) = &per {
             tell_ratio(ratio, Some(finding));
         }
-        let guarded = self.guard(&engine, policy.as_ref(), &log, certificate.clone())?;
+        let watched = self.guards.read(args.rule(self.seed), |column, direction| {
+            self.target.read_other(&engine, &log, (column, direction))
+        })?;
+        let guarded = guarded(&engine, policy.as_ref(), &certificate, &watched, &self.terms.terms(self.seed))?;
         let mut files = Vec::new();
         if let (Some(path), Some(policy)) = (&self.abstain, policy.saved()) {
             files.push((path.clone(), policy.to_json()));
         }
-        let written = guarded.as_ref().map_or_else(|| text(&certificate), pretty);
+        let written = written(&certificate, guarded.as_ref());
         files.extend(self.output.iter().map(|path| (path.clone(), written.clone())));
         if let Some(path) = &self.report {
             let evidence = Evidence {
@@ -177,11 +250,9 @@ impl Certify {
         }
         output::write(&files)?;
         say::wrote(&files);
-        let (mut said, done) = match &guarded {
-            Some(g) => {
-                (serde_json::to_value(g), if g.verdict == Verdict::Deploy { Done::Yes } else { Done::NotCertified })
-            }
-            None => (serde_json::to_value(&certificate), Done::certified(&certificate)),
+        let mut said = match &guarded {
+            Some(g) => serde_json::to_value(g),
+            None => serde_json::to_value(&certificate),
         };
         if let (Ok(said), Some(by)) = (&mut said, &by) {
             said["segments"] = serde_json::to_value(by).unwrap_or_default();
@@ -194,7 +265,7 @@ impl Certify {
             said["abstains"] = serde_json::json!({"share": found.share, "contexts": found.contexts});
         }
         say::json(said.unwrap_or_default());
-        Ok(done)
+        Ok(done(&certificate, guarded.as_ref()))
     }
 
     /// The policy that abstains, if it is asked for.
@@ -253,34 +324,6 @@ impl Certify {
         let below =
             self.target.read_other(engine, log, (per, Outcome::Cost))?.into_parts(self.target.log().rule(self.seed))?;
         ratio(policy, &parts.test.on(engine), &below.test.on(engine), &self.terms.terms(self.seed))
-    }
-
-    /// The guardrails, each read as the outcome of the same rows.
-    fn guard(
-        &self,
-        engine: &Engine,
-        policy: &dyn TargetPolicy,
-        primary: &Log,
-        certificate: Certificate,
-    ) -> Result<Option<GuardedCertificate>> {
-        if self.guardrail.is_empty() {
-            return Ok(None);
-        }
-        let rule = self.target.log().rule(self.seed);
-        let mut parts = Vec::new();
-        for g in &self.guardrail {
-            parts.push(self.target.read_other(engine, primary, (&g.column, g.direction))?.into_parts(rule)?);
-        }
-        let sources: Vec<_> = parts.iter().map(|p| (p.valid.on(engine), p.test.on(engine))).collect();
-        let guards: Vec<(Guardrail, &dyn Source, &dyn Source)> = self
-            .guardrail
-            .iter()
-            .zip(&sources)
-            .map(|(g, (valid, test))| (g.clone(), valid as &dyn Source, test as &dyn Source))
-            .collect();
-        let guarded = guard(certificate, policy, &guards, &self.terms.terms(self.seed))?;
-        tell_guarded(&guarded);
-        Ok(Some(guarded))
     }
 }
 
@@ -351,6 +394,11 @@ pub(crate) fn issue(
 /// The certificate as a file.
 pub(crate) fn text(certificate: &Certificate) -> String {
     pretty(certificate)
+}
+
+/// The same, with guardrails where there are any.
+pub(crate) fn written(certificate: &Certificate, guarded: Option<&GuardedCertificate>) -> String {
+    guarded.map_or_else(|| text(certificate), pretty)
 }
 
 fn pretty<T: serde::Serialize>(what: &T) -> String {

@@ -58,3 +58,34 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
     let v: i64 = text.trim().parse().map_err(|_| format!("expected a whole number from 0 to {}", i64::MAX))?;
     u64::try_from(v).map_err(|_| format!("must be from 0 to {}", i64::MAX))
 }
+
+/// A duration: a number with its unit, such as 60s, 500ms, 2m, 1.5h.
+pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || "expected a time such as 60s, 2m or 1.5h".to_string();
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
+    let unit = match text[at..].trim() {
+        "ms" => 1e-3,
+        "s" | "sec" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let v = number(&text[..at]).map_err(|_| wrong())? * unit;
+    // a year is no budget
+    if v > 0.0 && v < 3e7 { Ok(std::time::Duration::from_secs_f64(v)) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn a_duration_has_a_unit() {
+        let seconds = |text: &str| duration(text).map(|d| d.as_secs_f64()).ok();
+        let found = ["60s", "500ms", "2m", "1.5h", "2 min"].map(seconds);
+        assert_eq!(found, [Some(60.0), Some(0.5), Some(120.0), Some(5400.0), Some(120.0)]);
+        for wrong in ["60", "s", "day", "-3s", "0s", "1e9h", "nans"] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! `counterpoint learn`: one recipe, one policy, and what the valid part says about it.
 
 use crate::Done;
-use crate::certify::{self, TermArgs};
-use crate::log_args::{LogArgs, notes};
+use crate::certify::{self, GuardArgs, Learnt, TermArgs};
+use crate::log_args::{LogArgs, Predictions, notes};
 use crate::progress::Training;
 use crate::recipe_args::RecipeArgs;
 use crate::say;
@@ -29,12 +29,16 @@ pub(crate) struct Learn {
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
+    predictions: Predictions,
+    #[command(flatten)]
     recipe: RecipeArgs,
     /// Policy file to write (JSON); for policy.json the certificate goes to policy.certificate.json.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
     terms: TermArgs,
+    #[command(flatten)]
+    guards: GuardArgs,
     /// Write a report to this file (HTML).
     #[arg(long, value_name = "FILE", conflicts_with = "no_certify")]
     report: Option<PathBuf>,
@@ -57,14 +61,19 @@ impl Learn {
         let recipe = self.recipe.read()?;
         let engine = Engine::new(self.threads)?;
         self.check_outputs()?;
-        let whole = self.log.read(&engine)?;
+        let whole = self.log.read_to_learn(&engine, &self.predictions)?;
         let log = whole.heading();
+        let watched = self.guards.read(self.log.rule(recipe.seed), |column, direction| {
+            self.log.read_other(&engine, (&self.predictions, &log), (column, direction))
+        })?;
+        let learnt = Learnt::of(&watched, &engine)?;
+        let guards = learnt.guards();
         let logging = self.logging_policy.as_ref().map(Policy::load).transpose()?;
         let parts = whole.into_parts(self.log.rule(recipe.seed))?;
         let bar = Training::new(recipe.starts, recipe.proximal_steps());
         let rows = (parts.train.on(&engine), parts.valid.on(&engine));
         let terms = self.terms.terms(recipe.seed);
-        let learner = Learner::new(&recipe).logging(logging.as_ref()).gate(terms.gate);
+        let learner = Learner::new(&recipe).logging(logging.as_ref()).gate(terms.gate).guards(&guards);
         let learned = learner.watch(&|p| bar.watch(p)).learn_from(&rows);
         drop(bar);
         let learned = learned?;
@@ -83,7 +92,8 @@ impl Learn {
         } else {
             let c = certify::issue(&engine, &learned.policy, &parts, &terms, &self.log.name())?;
             certify::tell(&c, &log.schema().outcome);
-            files.push((certify::beside(&self.output), certify::text(&c)));
+            let guarded = certify::guarded(&engine, &learned.policy, &c, &watched, &terms)?;
+            files.push((certify::beside(&self.output), certify::written(&c, guarded.as_ref())));
             if let Some(path) = &self.report {
                 let evidence = Evidence {
                     engine: &engine,
@@ -100,7 +110,7 @@ impl Learn {
                 };
                 files.push((path.clone(), policy_page(&explain_policy(&evidence)?)));
             }
-            Some(c)
+            Some((c, guarded))
         };
         output::write(&files)?;
         say::wrote(&files);
@@ -115,9 +125,10 @@ impl Learn {
             "valid": valid,
             "propensities": learned.propensities,
             "recipe": recipe,
-            "certificate": certificate,
+            "certificate": certificate.as_ref().map(|(c, _)| c),
+            "guarded": certificate.as_ref().and_then(|(_, g)| g.as_ref()),
         }));
-        Ok(certificate.as_ref().map_or(Done::Yes, Done::certified))
+        Ok(certificate.as_ref().map_or(Done::Yes, |(c, g)| certify::done(c, g.as_ref())))
     }
 }
 

@@ -5,8 +5,8 @@
 use crate::{say, times};
 use clap::Args;
 use counterpoint::data::{
-    Estimated, Input, LogConfig, MISSING, Missing, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store,
-    TargetColumns, columns, likely_clusters, read_bare_log, read_log,
+    Estimated, Input, LogConfig, MISSING, Missing, Outcome, PropensityRole, ReadOptions, Roles, Scratch, SplitRule,
+    Store, TargetColumns, columns, likely_clusters, predicted_columns, read_bare_log, read_log,
 };
 use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
@@ -55,7 +55,7 @@ pub(crate) struct LogArgs {
     pub(crate) split: Option<String>,
     /// Column that says when a row happened, a number or a word that sorts (2024-03-31): the earlier half is train, the next quarter valid,
     /// the last quarter test, and what moved between train and test is said.
-    #[arg(long, value_name = "COLUMN", conflicts_with = "split")]
+    #[arg(long, value_name = "COLUMN")]
     pub(crate) time: Option<String>,
     /// Contexts to read as categories though they are written as numbers.
     #[arg(long, value_name = "COLUMNS")]
@@ -79,17 +79,36 @@ pub(crate) struct LogArgs {
 impl LogArgs {
     /// Reads and checks the log; only the named columns are decoded.
     pub(crate) fn read(&self, engine: &Engine) -> Result<Log> {
-        self.read_by(engine, None, None)
+        self.read_by(engine, Asking::Nothing)
+    }
+
+    /// Reads the log with columns of predictions, where some are named here or in log.toml.
+    pub(crate) fn read_to_learn(&self, engine: &Engine, predictions: &Predictions) -> Result<Log> {
+        self.read_by(engine, Asking::Predictions(predictions))
+    }
+
+    /// The same rows once more, with another column as their outcome.
+    pub(crate) fn read_other(
+        &self,
+        engine: &Engine,
+        (predictions, primary): (&Predictions, &Log),
+        (column, direction): (&str, Outcome),
+    ) -> Result<Log> {
+        let of = |d| (direction == d).then(|| column.to_string());
+        let (reward, cost) = (of(Outcome::Reward), of(Outcome::Cost));
+        let log = LogArgs { reward, cost, ..self.clone() }.read_to_learn(engine, predictions)?;
+        same_rows(&log, primary, column)?;
+        Ok(log)
     }
 
     /// Reads the log by the encoding of a policy: contexts and actions need not be named again.
     pub(crate) fn read_for(&self, engine: &Engine, policy: &SavedPolicy) -> Result<Log> {
-        self.read_by(engine, Some(policy), None)
+        self.read_by(engine, Asking::Policy(policy))
     }
 
     /// Reads the log with the columns of a policy to be evaluated. Contexts may be left out: weights do not need them.
     pub(crate) fn read_target(&self, engine: &Engine, target: &TargetColumns) -> Result<Log> {
-        self.read_by(engine, None, Some(target))
+        self.read_by(engine, Asking::Target(target))
     }
 
     /// The policy to be evaluated that log.toml names, if it does.
@@ -97,9 +116,26 @@ impl LogArgs {
         self.config().ok().and_then(|(config, _)| config.target())
     }
 
-    fn read_by(&self, engine: &Engine, policy: Option<&SavedPolicy>, target: Option<&TargetColumns>) -> Result<Log> {
+    fn read_by(&self, engine: &Engine, asking: Asking) -> Result<Log> {
         let (mut config, from) = self.config()?;
         let paths = self.paths(&config)?;
+        let (policy, target) = match asking {
+            Asking::Policy(policy) => (Some(policy), None),
+            Asking::Target(target) => (None, Some(target)),
+            _ => (None, None),
+        };
+        let mut asked = Vec::new();
+        match asking {
+            Asking::Predictions(flag) => {
+                config.predictions = split_names(flag.predictions.as_deref()).or(config.predictions.take());
+                if let Some(written) = &config.predictions {
+                    asked = predicted_columns(written, &columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
+                }
+            }
+            // a policy knows which columns it follows
+            Asking::Policy(_) => config.predictions = None,
+            _ => {}
+        }
         let inputs = policy.map(SavedPolicy::encoding);
         if target.is_some() {
             config.context.get_or_insert_default();
@@ -127,6 +163,10 @@ impl LogArgs {
         if config.has_patterns() {
             config.expand(&columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
         }
+        // predictions are the last contexts, also where a store holds them among the others
+        let contexts = config.context.get_or_insert_default();
+        contexts.retain(|c| asked.iter().all(|(column, _)| column != c));
+        contexts.extend(asked.iter().map(|(column, _)| column.clone()));
         let options = ReadOptions {
             drop_invalid: self.drop_invalid,
             categorical: config.categorical.clone().unwrap_or_default(),
@@ -137,8 +177,12 @@ impl LogArgs {
         };
         let roles = Roles { target: target.cloned(), ..config.roles() };
         let log = match roles.propensity {
-            PropensityRole::Column(_) => read_log(&paths, &roles, &options)?,
+            PropensityRole::Column(_) => read_log(&paths, &roles, &options).map_err(|e| follows(e, policy))?,
             PropensityRole::Fit => propensity::fit(engine, read_bare_log(&paths, &roles, &options)?)?,
+        };
+        let log = match asked.is_empty() {
+            true => log,
+            false => log.with_predictions(&asked.iter().map(|(_, action)| *action).collect::<Vec<f64>>())?,
         };
         let log = match &config.time {
             Some(time) => by_time(log, &paths, time, engine)?,
@@ -200,17 +244,28 @@ impl LogArgs {
 
     /// Which column is which, and where the log is: flags over `known`, or over log.toml where nothing is known.
     pub(crate) fn columns_and_paths(&self, known: Option<LogConfig>) -> Result<(LogConfig, Vec<PathBuf>)> {
-        let config = match known {
+        let mut config = match known {
             Some(known) => self.flags().or(known),
             None => self.config()?.0,
         };
         let paths = self.paths(&config)?;
         refuse_missing(&config, &paths)?;
+        if let Some(written) = &config.predictions {
+            let asked = predicted_columns(written, &columns(&paths)?).map_err(|e| e.at(name(&paths)))?;
+            let contexts = config.context.get_or_insert_default();
+            let new: Vec<String> =
+                asked.into_iter().map(|(column, _)| column).filter(|c| !contexts.contains(c)).collect();
+            contexts.extend(new);
+        }
         Ok((config, paths))
     }
 
     /// The flags over log.toml, or over what a store says, and which file that was.
     fn config(&self) -> Result<(LogConfig, Option<PathBuf>)> {
+        if self.split.is_some() && self.time.is_some() {
+            return Err(Error::data("--split and --time are both given; a log is divided in one way")
+                .hint("take one of the two out"));
+        }
         let flags = self.flags();
         let file = self.log_config.clone().or_else(|| self.log.first().and_then(|l| LogConfig::beside(l)));
         match file {
@@ -233,6 +288,7 @@ impl LogArgs {
             weight: self.weight.clone(),
             count: self.count.clone(),
             cluster: self.cluster.clone(),
+            predictions: None,
             split: self.split.clone(),
             time: self.time.clone(),
             categorical: split_names(self.categorical.as_deref()),
@@ -248,6 +304,50 @@ impl LogArgs {
             (given, _) => Ok(given.to_vec()),
         }
     }
+}
+
+/// What is asked of a log beside its own columns.
+enum Asking<'a> {
+    Nothing,
+    /// The contexts and actions of a policy.
+    Policy(&'a SavedPolicy),
+    /// The columns of a policy to be evaluated.
+    Target(&'a TargetColumns),
+    /// Predictions to learn from.
+    Predictions(&'a Predictions),
+}
+
+/// Columns of predictions, to learn from.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Log")]
+pub(crate) struct Predictions {
+    /// Columns with what a model of yours predicts of the outcome at a list of actions: COLUMN@ACTION, separated by commas, or a pattern
+    /// whose star is the action, such as 'q_*' for q_0.5 and q_1. They are one more model among those of a greedy policy. The model
+    /// must not have seen the row or its cluster (cross-fit it); the policy needs the same columns to act.
+    #[arg(long, value_name = "COLUMNS")]
+    predictions: Option<Vec<String>>,
+}
+
+/// An error of reading, with what the policy needs where that is more than contexts.
+pub(crate) fn follows(e: Error, policy: Option<&SavedPolicy>) -> Error {
+    let needed = policy.map(SavedPolicy::predicted).unwrap_or_default();
+    if needed.is_empty() || !needed.iter().any(|n| e.to_string().contains(&format!("{n:?}"))) {
+        return e;
+    }
+    let more =
+        format!("the policy follows predictions of a model: fill {} by asking it for these rows", needed.join(", "));
+    let hint = e.remedy().map_or(more.clone().into(), |first| first.clone() + "; " + more);
+    e.hint(hint)
+}
+
+/// Refuses another outcome whose unusable values are in other rows.
+pub(crate) fn same_rows(log: &Log, primary: &Log, column: &str) -> Result<()> {
+    if log.dropped() != primary.dropped() {
+        return Err(Error::data("other rows have an unusable value in this column than in the outcome")
+            .at(format!("column {column:?}"))
+            .hint("clean the log first, so that all outcomes are those of the same rows"));
+    }
+    Ok(())
 }
 
 /// Refuses roles of which it is not said which column they are.

@@ -1,20 +1,22 @@
 //! `counterpoint select`: many recipes, and the one the log believes in.
 
 use crate::Done;
-use crate::certify::{self, TermArgs};
+use crate::certify::{self, GuardArgs, Learnt, TermArgs};
 use crate::learn::tell_estimate;
-use crate::log_args::{LogArgs, notes};
+use crate::log_args::{LogArgs, Predictions, notes};
 use crate::progress::Bar;
 use crate::say;
 use crate::{flag, output};
 use clap::Args;
+use counterpoint::budget::Budget;
 use counterpoint::data::{Journal, Resumed};
 use counterpoint::explain::{Evidence, explain_policy};
 use counterpoint::recipe::MeanChoice;
-use counterpoint::select::{Entry, Fit, Grid, Memory, Selected, Step};
-use counterpoint::{Engine, Error, Estimator, Log, Result, evaluate, select};
+use counterpoint::select::{Entry, Fit, Grid, Memory, Selected, Selector, Step};
+use counterpoint::{Engine, Error, Estimator, Log, Result, evaluate};
 use counterpoint_report::policy_page;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Train many recipes on the train part, judge them on the valid part, keep the best, certify it on the test part.
 ///
@@ -28,12 +30,16 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Select {
     #[command(flatten)]
     log: LogArgs,
+    #[command(flatten)]
+    predictions: Predictions,
     /// A built-in grid or a grid file (TOML). auto: greedy policies by every model of the cost, judged on held-out folds. clp: the
     /// paper's policy; wide: the same for dozens of contexts and few rows; paper-synthetic, paper-warfarin, paper-cocoa.
     #[arg(long, default_value = "auto", value_name = "NAME|FILE")]
     grid: String,
     #[command(flatten)]
     terms: TermArgs,
+    #[command(flatten)]
+    guards: GuardArgs,
     /// Cross-validation folds over train and valid; 0 or 1: judge on the valid part alone. The grid's own by default.
     #[arg(long, value_name = "N")]
     folds: Option<usize>,
@@ -55,27 +61,61 @@ pub(crate) struct Select {
     /// Continue an interrupted run from its journal.
     #[arg(long)]
     resume: bool,
+    /// Time for the search, such as 60s, 5m or 1h, from when the log is read; --time 60s says the same. The best that was found by then is
+    /// certified, and what there was no time for is said: the result then depends on the clock. A budget that is long enough changes
+    /// nothing.
+    #[arg(long, value_name = "DURATION", value_parser = flag::duration)]
+    budget: Option<Duration>,
 }
 
 impl Select {
     pub(crate) fn run(&self) -> Result<Done> {
+        // a duration behind --time is no column
+        match self.log.time.as_deref().map(flag::duration) {
+            Some(Ok(_)) if self.budget.is_some() => {
+                Err(Error::data("--time and --budget both say how long it may take").hint("take one of the two out"))
+            }
+            Some(Ok(budget)) => {
+                let log = LogArgs { time: None, ..self.log.clone() };
+                self.run_within(&log, Some(budget))
+            }
+            _ => self.run_within(&self.log, self.budget),
+        }
+    }
+
+    fn run_within(&self, log_args: &LogArgs, budget: Option<Duration>) -> Result<Done> {
         let mut grid = Grid::named_or_file(&self.grid)?;
         grid.folds = self.folds.unwrap_or(grid.folds);
         let engine = Engine::new(self.threads)?;
         let [file, certified, journal] =
             ["leaderboard.json", "certificate.json", "journal"].map(|e| output::beside(&self.output, e));
-        self.check_outputs(&[&self.output, &file, &certified])?;
-        let whole = self.log.read(&engine)?;
+        self.check_outputs(log_args, &[&self.output, &file, &certified])?;
+        let whole = log_args.read_to_learn(&engine, &self.predictions)?;
         let log = whole.heading();
-        let parts = whole.into_parts(self.log.rule(self.seed))?;
+        let watched = self.guards.read(log_args.rule(self.seed), |column, direction| {
+            log_args.read_other(&engine, (&self.predictions, &log), (column, direction))
+        })?;
+        let learnt = Learnt::of(&watched, &engine)?;
+        let guards = learnt.guards();
+        let parts = whole.into_parts(log_args.rule(self.seed))?;
         let selected = with_journal(&journal, self.resume, |memory| {
             let rows = (parts.train.on(&engine), parts.valid.on(&engine));
-            select(&rows, &grid, self.seed, self.terms.gate(), memory)
+            let budget = budget.map_or_else(Budget::unlimited, Budget::lasting);
+            let selector = Selector::new(&grid).seed(self.seed).gate(self.terms.gate());
+            selector.memory(memory).budget(budget).guards(&guards).select(&rows)
         })?;
         let board = leaderboard(&selected, &log);
-        let policy = selected.policy.to_json_noting(&notes(&log));
+        let mut sentences = notes(&log);
+        sentences.extend(selected.sentence());
+        let policy = selected.policy.to_json_noting(&sentences);
         let mut files = vec![(self.output.clone(), policy), (file, format!("{board:#}\n"))];
         tell(&selected, &log.schema().outcome);
+        if let Some(said) = selected.sentence() {
+            say::line("");
+            say::wrapped(&said);
+        } else if budget.is_some() {
+            say::line("\n  all of it was done within the budget");
+        }
         // a greedy policy was learned from the valid part too: its folds have spoken already
         let valid = match selected.recipe.policy {
             MeanChoice::Greedy(_) => None,
@@ -85,10 +125,11 @@ impl Select {
             tell_estimate("valid part", valid, &log.schema().outcome);
             say::line("  (chosen on these rows, so a little too good to be true)");
         }
-        let certificate =
-            certify::issue(&engine, &selected.policy, &parts, &self.terms.terms(self.seed), &self.log.name())?;
+        let terms = self.terms.terms(self.seed);
+        let certificate = certify::issue(&engine, &selected.policy, &parts, &terms, &log_args.name())?;
         certify::tell(&certificate, &log.schema().outcome);
-        files.push((certified, certify::text(&certificate)));
+        let guarded = certify::guarded(&engine, &selected.policy, &certificate, &watched, &terms)?;
+        files.push((certified, certify::written(&certificate, guarded.as_ref())));
         if let Some(path) = &self.report {
             let evidence = Evidence {
                 engine: &engine,
@@ -98,8 +139,8 @@ impl Select {
                 certificate: &certificate,
                 recipe: Some(&selected.recipe),
                 selected: Some(&selected),
-                name: self.log.name(),
-                split: self.log.split_words(self.seed),
+                name: log_args.name(),
+                split: log_args.split_words(self.seed),
                 seed: self.seed,
                 detail: certify::detail(self.with_rows),
             };
@@ -107,25 +148,30 @@ impl Select {
         }
         // the fits are worth more than the files made of them: the journal goes last
         output::write(&files).map_err(|e| also(e, &kept(&journal)))?;
-        let _ = std::fs::remove_file(&journal);
+        match selected.left_out.is_empty() || !journal.exists() {
+            true => drop(std::fs::remove_file(&journal)),
+            false => say::note(kept(&journal)),
+        }
         say::wrote(&files);
         say::json(serde_json::json!({
             "output": self.output.display().to_string(),
             "leaderboard": board,
+            "left_out": selected.left_out,
             "propensities": log.schema().propensities,
             "certificate": certificate,
+            "guarded": guarded,
             "valid": valid,
         }));
-        Ok(Done::certified(&certificate))
+        Ok(certify::done(&certificate, guarded.as_ref()))
     }
 }
 
 impl Select {
-    fn check_outputs(&self, files: &[&Path]) -> Result<()> {
+    fn check_outputs(&self, log: &LogArgs, files: &[&Path]) -> Result<()> {
         if self.resume {
             output::overwrite(true); // the run that is continued may have been stopped after it wrote them
         }
-        let mut inputs = self.log.files()?;
+        let mut inputs = log.files()?;
         inputs.push(PathBuf::from(&self.grid));
         let outputs: Vec<&Path> = files.iter().copied().chain(self.report.as_deref()).collect();
         output::check(&outputs, &inputs)

@@ -1,6 +1,6 @@
 //! The policy that is evaluated or certified: a file, or columns of the log ("evaluate my policy").
 
-use crate::log_args::LogArgs;
+use crate::log_args::{LogArgs, same_rows};
 use clap::Args;
 use counterpoint::data::{Outcome, TargetColumns};
 use counterpoint::policy::{Family, SavedPolicy, TargetAction, TargetDensity, TargetPolicy};
@@ -77,11 +77,7 @@ impl TargetArgs {
         (column, direction): (&str, Outcome),
     ) -> Result<Log> {
         let Asked { log, .. } = self.with_outcome(column, direction).read(engine)?;
-        if log.dropped() != primary.dropped() {
-            return Err(Error::data("other rows have an unusable value in this column than in the outcome")
-                .at(format!("column {column:?}"))
-                .hint("clean the log first, so that all outcomes are those of the same rows"));
-        }
+        same_rows(&log, primary, column)?;
         Ok(log)
     }
 

@@ -73,7 +73,12 @@ impl Certified {
     }
 
     /// The same with guardrails: each on the same rows with its column as the outcome.
-    fn guarded_by(self, guards: &[(Guardrail, Arc<counterpoint::Log>)], log: &Log, engine: &Engine) -> Result<Self> {
+    pub(crate) fn guarded_by(
+        self,
+        guards: &[(Guardrail, Arc<counterpoint::Log>)],
+        log: &Log,
+        engine: &Engine,
+    ) -> Result<Self> {
         let terms = self.certificate.terms.clone();
         let mut parts = Vec::new();
         for (g, other) in guards {
@@ -87,6 +92,9 @@ impl Certified {
         let on: Vec<_> = parts.iter().map(|p| (p.valid.on(engine), p.test.on(engine))).collect();
         let asked: Vec<(Guardrail, &dyn Source, &dyn Source)> =
             guards.iter().zip(&on).map(|((g, _), (v, t))| (g.clone(), v as &dyn Source, t as &dyn Source)).collect();
+        if asked.is_empty() {
+            return Ok(self);
+        }
         let guarded = guard(self.certificate.clone(), &*self.policy, &asked, &terms)?;
         Ok(Certified { guarded: Some(guarded), ..self })
     }
@@ -163,13 +171,21 @@ pub(crate) fn certify(
     guardrails: Vec<(String, PyRef<'_, Log>)>,
 ) -> PyResult<Certified> {
     let (policy, terms) = (target(&policy, log)?, grammar::terms(terms, seed)?);
-    let parsed = |(rule, other): &(String, PyRef<'_, Log>)| Ok((rule.parse()?, other.log.clone()));
-    let guards = guardrails.iter().map(parsed).collect::<Result<Vec<_>>>().map_err(Fault::from)?;
+    let guards = guards(&guardrails)?;
     work::run(py, None, |watch| {
         let engine = watch.engine(threads)?;
         let made = Certified::issue(log, policy, Arc::new(log.parts(seed)?), &terms, (&engine, threads))?;
-        if guards.is_empty() { Ok(made) } else { made.guarded_by(&guards, log, &engine) }
+        made.guarded_by(&guards, log, &engine)
     })
+}
+
+/// Rules and the rows with their columns as the outcome.
+pub(crate) type Guards = Vec<(Guardrail, Arc<counterpoint::Log>)>;
+
+/// Rules as they are written, with their logs.
+pub(crate) fn guards(given: &[(String, PyRef<'_, Log>)]) -> PyResult<Guards> {
+    let parsed = |(rule, other): &(String, PyRef<'_, Log>)| Ok((rule.parse()?, other.log.clone()));
+    Ok(given.iter().map(parsed).collect::<Result<Vec<_>>>().map_err(Fault::from)?)
 }
 
 /// Certifies several policies together, so that luck among many is accounted for.

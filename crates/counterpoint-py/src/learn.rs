@@ -1,23 +1,27 @@
 //! Learning and selecting, as the commands `learn` and `select` do.
 
+use crate::errors::Fault;
 use crate::grammar;
-use crate::judge::Certified;
+use crate::judge::{Certified, Guards, guards as parsed};
 use crate::log::Log;
 use crate::policy::Policy;
 use crate::target::logging as logging_policy;
 use crate::work::{self, Watch};
-use counterpoint::certify::Terms;
+use counterpoint::budget::Budget;
+use counterpoint::certify::{Guardrail, Terms};
 use counterpoint::data::Schema;
 use counterpoint::evaluate::Estimate;
-use counterpoint::learn::{Learned as Outcome, Progress};
+use counterpoint::learn::{Guarding, Learned as Outcome, Progress};
 use counterpoint::recipe::MeanChoice;
-use counterpoint::select::{Fit, Memory, Selected, Step};
-use counterpoint::{Estimator, Recipe, Result, evaluate};
+use counterpoint::select::{Fit, Memory, Selected, Selector, Step};
+use counterpoint::source::Local;
+use counterpoint::{Engine, Error, Estimator, Recipe, Result, evaluate};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// What was learned or selected.
 #[pyclass(frozen, module = "counterpoint._counterpoint")]
@@ -85,10 +89,12 @@ impl Found {
         let facts = json!({
             "leaderboard": selected.leaderboard,
             "notes": selected.notes,
+            "left_out": selected.left_out,
             "recipe": selected.recipe,
             "propensities": schema.propensities,
         });
-        let policy = Policy::noting(selected.policy.clone(), sentences);
+        let sentences: Vec<String> = sentences.iter().cloned().chain(selected.sentence()).collect();
+        let policy = Policy::noting(selected.policy.clone(), &sentences);
         Found { policy, certificate: None, facts, interrupted: false }
     }
 
@@ -109,7 +115,7 @@ impl Found {
 
 /// Learns one recipe; its fields as JSON, over those of a file if one is named.
 #[pyfunction]
-#[pyo3(signature = (log, recipe, file, logging, wish))]
+#[pyo3(signature = (log, recipe, file, logging, wish, guardrails=Vec::new()))]
 pub(crate) fn learn(
     py: Python<'_>,
     log: &Log,
@@ -117,13 +123,15 @@ pub(crate) fn learn(
     file: Option<&str>,
     logging: Option<&Policy>,
     wish: Wish,
+    guardrails: Vec<(String, PyRef<'_, Log>)>,
 ) -> PyResult<Learned> {
+    let guards = parsed(&guardrails)?;
     let recipe = grammar::recipe(recipe, file)?;
     let terms = grammar::terms(&wish.terms, recipe.seed)?;
     let logging = logging_policy(logging)?;
     let (certify, threads) = (wish.certify, wish.threads);
     let found = work::run(py, wish.progress, |watch| {
-        learn_one(log, &recipe, &terms, logging.as_ref(), (watch, certify, threads))
+        learn_one(log, &recipe, &terms, (logging.as_ref(), &guards), (watch, certify, threads))
     })?;
     found.hand_over(py)
 }
@@ -132,7 +140,7 @@ fn learn_one(
     log: &Log,
     recipe: &Recipe,
     terms: &Terms,
-    logging: Option<&counterpoint::Policy>,
+    (logging, guards): (Option<&counterpoint::Policy>, &Guards),
     (watch, certify, threads): (&Watch, bool, usize),
 ) -> Result<Found> {
     let engine = watch.engine(threads)?;
@@ -141,7 +149,9 @@ fn learn_one(
     steps.announce(watch);
     let look = |p: &Progress| steps.look(p, watch);
     let rows = (parts.train.on(&engine), parts.valid.on(&engine));
-    let learner = counterpoint::learn::Learner::new(recipe).logging(logging).gate(terms.gate);
+    let watched = Watched::of(guards, log, recipe.seed, &engine)?;
+    let guarding = watched.guarding();
+    let learner = counterpoint::learn::Learner::new(recipe).logging(logging).gate(terms.gate).guards(&guarding);
     let learned = learner.watch(&look).learn_from(&rows)?;
     watch.keeps.store(false, Ordering::Relaxed);
     let interrupted = watch.ending.load(Ordering::Relaxed);
@@ -154,11 +164,28 @@ fn learn_one(
         true => {
             let target = found.policy.saved.clone();
             let made = Certified::issue(log, target, Arc::new(parts), terms, (&engine, threads))?;
-            Some(made.learned_by(recipe.clone(), None))
+            Some(made.guarded_by(guards, log, &engine)?.learned_by(recipe.clone(), None))
         }
         false => None,
     };
     Ok(Found { certificate, ..found })
+}
+
+/// Guardrails with the rows that are learned from: train and valid together.
+struct Watched<'a>(Vec<(&'a Guardrail, Local<'a>)>);
+
+impl<'a> Watched<'a> {
+    fn of(guards: &'a Guards, log: &Log, seed: u64, engine: &'a Engine) -> Result<Self> {
+        let of = |(g, rows): &'a (Guardrail, Arc<counterpoint::Log>)| {
+            let parts = rows.split(log.rule(seed))?;
+            Ok((g, Local::owned(counterpoint::Log::join(&[&parts.train, &parts.valid])?, engine)))
+        };
+        guards.iter().map(of).collect::<Result<_>>().map(Watched)
+    }
+
+    fn guarding(&self) -> Vec<Guarding<'_>> {
+        self.0.iter().map(|(guardrail, rows)| Guarding { guardrail, rows }).collect()
+    }
 }
 
 /// Proximal steps of all starting points.
@@ -191,9 +218,14 @@ impl Steps {
     }
 }
 
+fn wrong_budget(seconds: f64) -> Error {
+    Error::recipe("budget", format!("{seconds} seconds are none")).hint("give seconds, such as budget=60")
+}
+
 /// Selects among many: a grid by name, of a file, or written as JSON.
 #[pyfunction]
-#[pyo3(signature = (log, grid, folds, seed, wish))]
+#[pyo3(signature = (log, grid, folds, seed, wish, guardrails=Vec::new(), budget=None))]
+#[allow(clippy::too_many_arguments)] // each a keyword of Python
 pub(crate) fn select(
     py: Python<'_>,
     log: &Log,
@@ -201,7 +233,12 @@ pub(crate) fn select(
     folds: Option<usize>,
     seed: u64,
     wish: Wish,
+    guardrails: Vec<(String, PyRef<'_, Log>)>,
+    budget: Option<f64>,
 ) -> PyResult<Learned> {
+    let guards = parsed(&guardrails)?;
+    let budget = budget.map(|s| Duration::try_from_secs_f64(s).map_err(|_| wrong_budget(s))).transpose();
+    let budget = budget.map_err(Fault::from)?;
     let mut grid = grammar::grid(grid)?;
     grid.folds = folds.unwrap_or(grid.folds);
     let terms = grammar::terms(&wish.terms, seed)?;
@@ -216,13 +253,16 @@ pub(crate) fn select(
         };
         let rows = (parts.train.on(&engine), parts.valid.on(&engine));
         let memory = Memory { known: Vec::new(), record: &record };
-        let selected = counterpoint::select(&rows, &grid, seed, terms.gate, &memory)?;
+        let watched = Watched::of(&guards, log, seed, &engine)?;
+        let guarding = watched.guarding();
+        let selector = Selector::new(&grid).seed(seed).gate(terms.gate).memory(&memory).guards(&guarding);
+        let selected = selector.budget(budget.map_or_else(Budget::unlimited, Budget::lasting)).select(&rows)?;
         let found = Found::selected(&selected, log.log.schema(), &log.sentences());
         let certificate = match certify {
             true => {
                 let target = found.policy.saved.clone();
                 let made = Certified::issue(log, target, Arc::new(parts), &terms, (&engine, threads))?;
-                Some(made.learned_by(selected.recipe.clone(), Some(selected)))
+                Some(made.guarded_by(&guards, log, &engine)?.learned_by(selected.recipe.clone(), Some(selected)))
             }
             false => None,
         };

@@ -6,7 +6,7 @@ use crate::table::{Parts as TableParts, Table};
 use crate::work;
 use counterpoint::data::{
     BareLog, Column, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store, columns,
-    read_bare_log, read_log,
+    predicted_columns, read_bare_log, read_log,
 };
 use counterpoint::describe::check_propensities;
 use counterpoint::policy::SavedPolicy;
@@ -228,11 +228,12 @@ fn from_files(
     let config = said.or(beside.unwrap_or_default());
     let name = Store::name_of(given);
     let time = config.time.clone();
-    let (roles, options) = plan(config, manner, policy, || columns(given)).map_err(|e| e.at(name.clone()))?;
+    let (roles, options, asked) = plan(config, manner, policy, || columns(given)).map_err(|e| e.at(name.clone()))?;
     let log = match roles.propensity {
         PropensityRole::Column(_) => read_log(given, &roles, &options)?,
         PropensityRole::Fit => propensity::fit(engine, read_bare_log(given, &roles, &options)?)?,
     };
+    let log = predicting(log, &asked)?;
     let parts = time.map(|time| counterpoint_cli::parts_of_files(given, &time)).transpose()?;
     Log::of(log, name, &roles, engine)?.divided_by(parts)
 }
@@ -246,16 +247,21 @@ fn from_table(
     name: String,
 ) -> PyResult<Log> {
     let names = table.names();
-    let (roles, options) = plan(config, manner, policy, || Ok(names)).map_err(Fault::from)?;
+    let (roles, options, asked) = plan(config, manner, policy, || Ok(names.clone())).map_err(Fault::from)?;
     if roles.propensity == PropensityRole::Fit {
         let (bare, _) = table.read(py, |batches| BareLog::from_batches(batches, &roles, &options))?;
         return work::run(py, None, |watch| {
             let engine = watch.engine(manner.threads)?;
-            Log::of(propensity::fit(&engine, bare)?, name, &roles, &engine)
+            Log::of(predicting(propensity::fit(&engine, bare)?, &asked)?, name, &roles, &engine)
         });
     }
     let (log, _) = table.read(py, |batches| counterpoint::Log::from_batches(batches, &roles, &options))?;
-    work::run(py, None, |watch| Log::of(log, name, &roles, &watch.engine(manner.threads)?))
+    work::run(py, None, |watch| Log::of(predicting(log, &asked)?, name, &roles, &watch.engine(manner.threads)?))
+}
+
+/// The log with its last contexts as predictions at these actions, if there are any.
+fn predicting(log: counterpoint::Log, asked: &[f64]) -> Result<counterpoint::Log> {
+    if asked.is_empty() { Ok(log) } else { log.with_predictions(asked) }
 }
 
 /// Which column is which, and how they are read. What is not said and cannot be known is an error that lists the columns.
@@ -263,13 +269,14 @@ fn plan(
     mut config: LogConfig,
     manner: &Manner,
     policy: Option<&SavedPolicy>,
-    columns: impl FnOnce() -> Result<Vec<String>>,
-) -> Result<(Roles, ReadOptions)> {
+    columns: impl Fn() -> Result<Vec<String>>,
+) -> Result<(Roles, ReadOptions, Vec<f64>)> {
     let inputs = policy.map(SavedPolicy::encoding);
     if let (Some(policy), Some(inputs)) = (policy, &inputs) {
         config.context = Some(inputs.iter().map(|i| i.name().to_string()).collect());
         (config.categorical, config.exclude) = (None, None);
         config.action.get_or_insert_with(|| policy.columns().actions);
+        config.predictions = None; // it knows which columns it follows
     }
     if config.target().is_some() {
         config.context.get_or_insert_default();
@@ -289,6 +296,14 @@ fn plan(
     if config.has_patterns() {
         config.expand(&columns()?)?;
     }
+    let predicted = match &config.predictions {
+        Some(written) => predicted_columns(written, &columns()?)?,
+        None => Vec::new(),
+    };
+    let (predicted, asked): (Vec<String>, Vec<f64>) = predicted.into_iter().unzip();
+    let contexts = config.context.get_or_insert_default();
+    contexts.retain(|c| !predicted.contains(c));
+    contexts.extend(predicted);
     let options = ReadOptions {
         drop_invalid: manner.drop_invalid,
         categorical: config.categorical.clone().unwrap_or_default(),
@@ -298,7 +313,7 @@ fn plan(
         ..ReadOptions::default()
     };
     let roles = Roles { target: config.target(), ..config.roles() };
-    Ok((roles, options))
+    Ok((roles, options, asked))
 }
 
 /// JSON as TOML, which the library reads.

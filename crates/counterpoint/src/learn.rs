@@ -4,6 +4,7 @@
 //! [`learn`] starts several times, keeps the best training objective, and reports the spread. Starting points run side
 //! by side where there are more of them than threads; the result is the same bits either way.
 
+use crate::budget::Budget;
 use crate::certify::Gate;
 use crate::data::{Columns, Propensities, Sample, Sampled, Schema, Summaries, Summary};
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, Scaler};
 use crate::folds::{Crm, Gram, LossOptions, Question, Risk, RiskSpec, Threads};
 use crate::optim::{Optimiser, Optimum};
 use crate::policy::{Clp, Linear, Mean, Origin, Policy, SavedPolicy, Std, TargetPolicy};
-pub use crate::portfolio::{Effort, Line};
+pub use crate::portfolio::{Effort, Guarding, Line};
 use crate::portfolio::{Found, Search, search};
 use crate::recipe::{Baseline, BaselineName, GreedyChoice, MeanChoice, Recipe, StartName, StdChoice};
 use crate::rng::StandardNormal;
@@ -64,6 +65,9 @@ pub struct Searched {
     pub board: Vec<Line>,
     /// What was noticed and chosen, in sentences.
     pub notes: Vec<String>,
+    /// What there was no time for; empty without a budget, and where it was long enough.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// How one starting point ended.
@@ -143,6 +147,8 @@ pub struct Learner<'a> {
     watch: &'a Watch<'a>,
     gate: Gate,
     effort: Effort,
+    budget: Budget<'a>,
+    guards: &'a [Guarding<'a>],
 }
 
 impl<'a> Learner<'a> {
@@ -154,6 +160,8 @@ impl<'a> Learner<'a> {
             watch: &|_| ControlFlow::Continue(()),
             gate: Gate::default(),
             effort: Effort::Quick,
+            budget: Budget::unlimited(),
+            guards: &[],
         }
     }
 
@@ -185,6 +193,22 @@ impl<'a> Learner<'a> {
         self
     }
 
+    /// How long the search of a greedy recipe may take; with a limit the effort is all that there is time for. Other recipes are ended by
+    /// whoever [watches](Self::watch).
+    #[must_use]
+    pub fn budget(mut self, budget: Budget<'a>) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Outcomes that a greedy policy must not harm: candidates are judged on them too, and a price on harm is part of the search. Their rows are
+    /// those that are learned from, train and valid together, with the guardrail's column as the outcome. Other recipes are refused.
+    #[must_use]
+    pub fn guards(mut self, guards: &'a [Guarding<'a>]) -> Self {
+        self.guards = guards;
+        self
+    }
+
     /// Learns from the parts of a log: a greedy recipe from train and valid together, because its gate is measured on held-out folds
     /// of both; every other recipe from train alone, because valid has to say whether the log supports what it learns.
     pub fn learn_from(&self, parts: &dyn Divided) -> Result<Learned> {
@@ -200,6 +224,14 @@ impl<'a> Learner<'a> {
         recipe.check()?;
         if let MeanChoice::Greedy(choice) = recipe.policy {
             return self.greedy(train, choice);
+        }
+        if !self.guards.is_empty() {
+            return Err(Error::recipe("policy", "guardrails steer greedy policies alone")
+                .hint("use policy = \"greedy\"; a policy of another kind can be certified with guardrails"));
+        }
+        if !train.schema().predictions.is_empty() {
+            return Err(Error::recipe("policy", "predictions of others are models of greedy policies alone")
+                .hint("use policy = \"greedy\"; or name these columns among the contexts, to use them as such"));
         }
         let mut plan = Plan::new(train, recipe)?;
         plan.question.logging = self.logging.cloned();
@@ -236,8 +268,9 @@ impl<'a> Learner<'a> {
 
     /// The search of a greedy recipe.
     fn greedy(&self, train: &dyn Source, choice: GreedyChoice) -> Result<Learned> {
-        let options = Search { seed: self.recipe.seed, gate: self.gate, choice, effort: self.effort };
-        let Found { policy, board, notes } = search(train, &options)?;
+        let (seed, gate) = (self.recipe.seed, self.gate);
+        let options = Search { seed, gate, choice, effort: self.effort, budget: self.budget, guards: self.guards };
+        let Found { policy, board, notes, left_out } = search(train, &options)?;
         let schema = train.schema();
         let silent = Scaler::silent(self.recipe.scale, &train.get(Summaries)?.contexts);
         Ok(Learned {
@@ -249,7 +282,7 @@ impl<'a> Learner<'a> {
             baseline: 0.0,
             model: None,
             propensities: schema.propensities.clone(),
-            search: Some(Searched { board, notes }),
+            search: Some(Searched { board, notes, left_out }),
         })
     }
 }

@@ -48,6 +48,7 @@
 
 #![deny(unsafe_code)] // but for two places, each with its reason: a mapped file, and what may lie in one
 
+pub mod budget;
 pub mod certify;
 #[doc = include_str!("cookbook.md")]
 pub mod cookbook {}

@@ -17,3 +17,4 @@ mod readme;
 mod store;
 mod support;
 mod tables;
+mod wishes;

@@ -11,6 +11,7 @@
 //! weight = "kept"                # optional: sampling weights; or count = "times": so many equal rows
 //! cluster = "user"               # optional: rows that belong together
 //! time = "day"                   # optional: learn on the earlier rows, test on the later; or split = .., a column of parts
+//! predictions = "q_*"            # optional: what a model of yours predicts, for `learn`; the star is the action
 //! target_density = "mine"        # optional, of a policy to be evaluated; or target_action = "my_bid"
 //! ```
 //!
@@ -20,6 +21,7 @@
 use super::files::read_text;
 use super::input::Missing;
 use super::log::{Outcome, Schema};
+use super::predicted::predicted_columns;
 use super::propensities::PropensityRole;
 use super::read::{Roles, find::fixed_part};
 use super::store::Store;
@@ -60,6 +62,9 @@ pub struct LogConfig {
     pub count: Option<String>,
     /// What rows that belong together share: a user, a branch.
     pub cluster: Option<String>,
+    /// Columns of predictions, COLUMN@ACTION or patterns; see [`predicted_columns`].
+    #[serde(default, deserialize_with = "one_or_many", serialize_with = "one_alone")]
+    pub predictions: Option<Vec<String>>,
     /// The density with which a policy to be evaluated would take the logged action.
     pub target_density: Option<String>,
     /// The action a policy to be evaluated would take, one column for each action column.
@@ -138,7 +143,7 @@ impl LogConfig {
     pub fn from_toml(text: &str) -> Result<Self> {
         let config: LogConfig = toml::from_str(text).map_err(|e| {
             Error::data(e.to_string().trim_end().to_string()).hint(
-                "the keys are path, context, exclude, action, reward or cost, propensity, weight or count, cluster, split or time, categorical, missing, target_density and target_action",
+                "the keys are path, context, exclude, action, reward or cost, propensity, weight or count, cluster, split or time, categorical, missing, predictions, target_density and target_action",
             )
         })?;
         let one = "take one of the two out";
@@ -204,6 +209,7 @@ impl LogConfig {
             action: self.action.or(other.action),
             propensity: self.propensity.or(other.propensity),
             cluster: self.cluster.or(other.cluster),
+            predictions: self.predictions.or(other.predictions),
             target_density: self.target_density,
             target_action: self.target_action,
             categorical: self.categorical.or(other.categorical),
@@ -243,8 +249,12 @@ impl LogConfig {
             &self.split,
             &self.time,
         ];
-        let taken: Vec<&String> =
-            roles.into_iter().flatten().chain(self.action.iter().flatten()).chain(&excluded).collect();
+        let predicted: Vec<String> = match &self.predictions {
+            Some(written) => predicted_columns(written, columns)?.into_iter().map(|(name, _)| name).collect(),
+            None => Vec::new(),
+        };
+        let named = self.action.iter().flatten().chain(&excluded).chain(&predicted);
+        let taken: Vec<&String> = roles.into_iter().flatten().chain(named).collect();
         let mut contexts: Vec<String> = Vec::new();
         for name in self.context.iter().flatten() {
             let found: Vec<&String> = match (columns.contains(name), glob::Pattern::new(name)) {

@@ -86,6 +86,7 @@ impl Gathered {
             weight_mean,
             cluster,
             target,
+            predictions: Vec::new(),
         };
         let parts = split.is_some().then_some(self.parts);
         Ok(Log { schema, blocks, parts, dropped, scratch: self.scratch })

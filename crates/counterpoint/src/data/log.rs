@@ -76,6 +76,10 @@ pub struct Schema {
     /// A policy to be evaluated that stands in columns of the log, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetColumns>,
+    /// The actions at which a model of others predicts the outcome, ascending: the last contexts are its predictions there, in the
+    /// direction of the outcome. Empty where nobody brings any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predictions: Vec<f64>,
 }
 
 fn one() -> f64 {

@@ -19,6 +19,7 @@ mod journal;
 #[cfg(feature = "readers")]
 mod likely;
 mod log;
+mod predicted;
 mod propensities;
 #[cfg(feature = "readers")]
 mod read;
@@ -52,6 +53,7 @@ pub use journal::{Journal, Resumed};
 #[cfg(feature = "readers")]
 pub use likely::{LikelyCluster, likely_clusters, names_an_id};
 pub use log::{BLOCK_ROWS, Block, Dropped, Log, Outcome, Schema};
+pub use predicted::predicted_columns;
 pub use propensities::{ActionModel, BareLog, Estimated, Propensities, PropensityRole};
 #[cfg(feature = "readers")]
 pub use read::{

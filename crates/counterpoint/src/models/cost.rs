@@ -1,6 +1,6 @@
 //! One name for every model of the cost, and for regressions on contexts alone.
 
-use super::{ActionTrees, CostNetwork, Ridge, Trees};
+use super::{ActionTrees, CostNetwork, Predicted, Ridge, Trees};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,15 @@ cost_models! {
     ActionTrees(ActionTrees) = "action-trees";
     /// A small network.
     Network(CostNetwork) = "network";
+    /// A model of others, by its predictions in the last contexts of a row.
+    Predicted(Predicted) = "predictions";
+}
+
+impl CostModel {
+    /// Whether it reads predictions in the last contexts of a row; every other model is asked without them.
+    pub fn reads_predictions(&self) -> bool {
+        matches!(self, CostModel::Predicted(_))
+    }
 }
 
 /// A regression on contexts alone.

@@ -21,6 +21,7 @@ mod levels;
 mod masks;
 mod network;
 mod order;
+mod predicted;
 mod ridge;
 mod rounds;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use action::ActionTrees;
 pub use boost::{BoostOptions, Boosted, Objective, Watched};
 pub use cost::{CostModel, Regressor};
 pub use network::{Activation, CostNetwork, NetworkOptions};
+pub use predicted::Predicted;
 pub use ridge::Ridge;
 pub(crate) use ridge::{ContextShape, Shape, cross_validate};
 pub use trees::{TreeOptions, Trees};

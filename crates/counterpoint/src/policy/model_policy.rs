@@ -86,7 +86,9 @@ pub struct Member {
 const DEEPEST: usize = 4;
 
 impl MeanRule {
-    fn check(&self, d: usize, depth: usize) -> Result<()> {
+    /// For `d` contexts, of which the last `predicted` are predictions.
+    fn check(&self, d: usize, predicted: usize, depth: usize) -> Result<()> {
+        let own = d - predicted;
         if depth > DEEPEST {
             return Err(Error::policy("its rules are nested too deeply"));
         }
@@ -95,15 +97,20 @@ impl MeanRule {
                 if members.is_empty() || members.iter().any(|m| !(m.weight.is_finite() && m.weight >= 0.0)) {
                     return Err(Error::policy("the weights of its models are damaged"));
                 }
-                members.iter().try_for_each(|m| m.model.check(d))
+                let reads = |m: &Member| if m.model.reads_predictions() { d } else { own };
+                let stray = members.iter().any(|m| m.model.reads_predictions() && predicted == 0);
+                if stray {
+                    return Err(Error::policy("it follows predictions without saying which columns they are"));
+                }
+                members.iter().try_for_each(|m| m.model.check(reads(m)))
             }
-            MeanRule::Direct(regressor) => regressor.check(d),
+            MeanRule::Direct(regressor) => regressor.check(own),
             MeanRule::Boosted(start, trees) => {
-                trees.check(d)?;
-                start.check(d, depth + 1)
+                trees.check(own)?;
+                start.check(d, predicted, depth + 1)
             }
             MeanRule::Average(rules) if rules.is_empty() => Err(Error::policy("it averages no rules")),
-            MeanRule::Average(rules) => rules.iter().try_for_each(|r| r.check(d, depth + 1)),
+            MeanRule::Average(rules) => rules.iter().try_for_each(|r| r.check(d, predicted, depth + 1)),
         }
     }
 }
@@ -138,6 +145,13 @@ pub struct ModelParts {
     /// And at most so far in units of the axis; absent: as far as the window allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_change: Option<f64>,
+    /// How many of the last contexts are predictions of a model of others, which must stand in the rows that it acts on.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub predicted: usize,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 impl TryFrom<ModelParts> for ModelPolicy {
@@ -150,8 +164,11 @@ impl TryFrom<ModelParts> for ModelPolicy {
             return Err(Error::policy("a policy by models has one action column"));
         }
         parts.axis.check()?;
-        parts.logging.check(d)?;
-        parts.rule.check(d, 0)?;
+        if parts.predicted > d {
+            return Err(Error::policy("it has more columns of predictions than contexts"));
+        }
+        parts.logging.check(d - parts.predicted)?;
+        parts.rule.check(d, parts.predicted, 0)?;
         let [low, high] = parts.window;
         let shares = parts.share.is_finite() && parts.share > 0.0 && parts.step > 0.0 && parts.step <= 1.0;
         let change = parts.max_change.is_none_or(|c| c.is_finite() && c > 0.0);
@@ -236,11 +253,23 @@ impl ModelPolicy {
     /// Mean and std as positions on the axis.
     pub fn law_at(&self, x: &[f64]) -> (f64, f64) {
         let p = &self.parts;
-        let level = p.logging.level(x);
-        let (home, spread) = (p.logging.mean.at(x), p.logging.levels[level]);
+        let own = self.own(x);
+        let level = p.logging.level(own);
+        let (home, spread) = (p.logging.mean.at(own), p.logging.levels[level]);
         let range = reach(&p.axis, home, spread, p.window, p.max_change);
         let mu = self.position(&p.rule, x, level, home, range).clamp(range[0], range[1]);
         (home + p.step * (mu - home), p.share * spread)
+    }
+
+    /// The contexts without predictions.
+    fn own<'x>(&self, x: &'x [f64]) -> &'x [f64] {
+        &x[..x.len() - self.parts.predicted]
+    }
+
+    /// The columns of predictions that a row must have for this policy to act; most policies need none.
+    pub fn predicted(&self) -> &[String] {
+        let contexts = &self.parts.columns.contexts;
+        &contexts[contexts.len() - self.parts.predicted..]
     }
 
     fn position(&self, rule: &MeanRule, x: &[f64], level: usize, home: f64, range: [f64; 2]) -> f64 {
@@ -250,14 +279,15 @@ impl ModelPolicy {
                 let k = axis.knots.len();
                 let (mut costs, mut one) = (vec![0.0; k], vec![0.0; k]);
                 for m in members {
-                    m.model.at_knots(x, &axis.knots, &mut one);
+                    let sees = if m.model.reads_predictions() { x } else { self.own(x) };
+                    m.model.at_knots(sees, &axis.knots, &mut one);
                     costs.iter_mut().zip(&one).for_each(|(c, q)| *c += m.weight * q);
                 }
                 smoothed(&self.smoothing[level], &costs, &mut one);
                 least(&axis.knots, &one, home, range)
             }
-            MeanRule::Direct(regressor) => regressor.at(x),
-            MeanRule::Boosted(start, trees) => self.position(start, x, level, home, range) + trees.at(x),
+            MeanRule::Direct(regressor) => regressor.at(self.own(x)),
+            MeanRule::Boosted(start, trees) => self.position(start, x, level, home, range) + trees.at(self.own(x)),
             MeanRule::Average(rules) => {
                 let sum: f64 =
                     rules.iter().map(|r| self.position(r, x, level, home, range).clamp(range[0], range[1])).sum();

@@ -89,6 +89,15 @@ impl SavedPolicy {
         }
     }
 
+    /// The columns of predictions that a row must have for this policy to act; most policies need none.
+    pub fn predicted(&self) -> &[String] {
+        match self {
+            SavedPolicy::Model(policy) => policy.predicted(),
+            SavedPolicy::Abstain(policy) => policy.parts().new.predicted(),
+            _ => &[],
+        }
+    }
+
     /// How contexts are scaled, where the policy scales them.
     pub fn scaler(&self) -> Option<&Scaler> {
         match self {

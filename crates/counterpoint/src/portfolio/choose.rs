@@ -13,10 +13,13 @@ pub(super) struct Candidate {
     pub(super) share: f64,
     pub(super) step: f64,
     pub(super) figures: Figures,
+    /// By how many standard errors of a test part every guardrail's harm lies below its margin, beyond what a certificate asks; infinite
+    /// without guardrails.
+    pub(super) slack: f64,
 }
 
 /// Standard errors of the test part's difference that a certificate asks: 97.5% confidence, and a little for few rows ..
-const ASKED: f64 = 2.2;
+pub(super) const ASKED: f64 = 2.2;
 
 /// .. and where its error rests on little, which asks for a quarter more than the half width, with room.
 const ASKED_IF_THIN: f64 = 1.5 * ASKED;
@@ -42,7 +45,7 @@ const PREFERENCE: f64 = 2.0;
 const MARGIN: f64 = 1.2;
 
 /// Learning rows to test rows, of the usual parts 50/25/25.
-const TO_TEST: f64 = 1.0 / 3.0;
+pub(super) const TO_TEST: f64 = 1.0 / 3.0;
 
 impl Candidate {
     /// Whether held-out rows pass the gate, with a margin: they are what a certificate's gate sees of a policy that was learned from
@@ -60,20 +63,27 @@ impl Candidate {
     }
 
     /// Standard errors that a certificate will ask for.
-    fn asked(&self, n: f64, rows: f64) -> f64 {
+    pub(super) fn asked(&self, n: f64, rows: f64) -> f64 {
         let thin = self.figures.informative * TO_TEST * rows / n < FEW || self.figures.tail < HEAVY;
         if thin { ASKED_IF_THIN } else { ASKED }
     }
 
     /// Whether a test part would tell the gain from none.
     pub(super) fn certifiable(&self, n: f64, rows: f64) -> bool {
-        self.ratio(n, rows) >= self.asked(n, rows) + SPARE
+        self.ratio(n, rows) >= self.asked(n, rows) + SPARE && self.guarded()
+    }
+
+    /// Whether a test part would show that no guardrail is harmed.
+    pub(super) fn guarded(&self) -> bool {
+        self.slack >= SPARE
     }
 
     /// What is gained on average, the log staying where the certificate is not given: the model's gain times the probability of a
     /// certificate.
     fn after_certificate(&self, n: f64, rows: f64) -> f64 {
-        -self.figures.by_model * normal_cdf(self.ratio(n, rows) - self.asked(n, rows))
+        let shown = normal_cdf(self.ratio(n, rows) - self.asked(n, rows));
+        let kept = if self.slack.is_finite() { normal_cdf(self.slack) } else { 1.0 };
+        -self.figures.by_model * shown * kept
     }
 }
 
@@ -109,12 +119,18 @@ impl Bar<'_> {
     fn worth(&self, c: &Candidate, alike: bool) -> f64 {
         match self.standing(c) {
             Standing::Certifiable if alike => c.after_certificate(self.n, self.rows),
-            Standing::Certifiable if c.rule != self.stack => c.figures.gain(CAUTION),
+            Standing::Certifiable if !self.is_stack(c.rule) => c.figures.gain(CAUTION),
             Standing::Certifiable if c.step < 1.0 => c.figures.gain(CAUTION - PREFERENCE + STEP),
             Standing::Certifiable => c.figures.gain(CAUTION - PREFERENCE),
-            Standing::Supported => c.ratio(self.n, self.rows),
+            // what stands furthest from a certificate decides: the gain, or a guardrail
+            Standing::Supported => c.ratio(self.n, self.rows).min(c.slack + ASKED),
             Standing::Unsupported => c.figures.effective,
         }
+    }
+
+    /// The stack, with or without a price on harm.
+    fn is_stack(&self, rule: Rule) -> bool {
+        rule == self.stack || matches!(rule, Rule::Guarded(_))
     }
 
     fn before(&self, a: &Candidate, b: &Candidate, alike: bool) -> std::cmp::Ordering {
@@ -156,6 +172,11 @@ impl Bar<'_> {
         match self.standing(best) {
             Standing::Certifiable => {
                 "chosen: the best lower bound on held-out rows among the candidates that the log supports and a test part can certify"
+                    .into()
+            }
+            Standing::Supported if !best.guarded() => {
+                "no candidate both gains and is sure to keep its guardrails within their margins; chosen: the one nearest to that. Larger \
+                 margins or more rows would help"
                     .into()
             }
             Standing::Supported if ratio > 0.1 => format!(
@@ -203,7 +224,7 @@ mod tests {
             mean_weight: 1.0,
             mean_weight_error: 0.01,
         };
-        Candidate { rule: Rule::Greedy(rule), share, step: 1.0, figures }
+        Candidate { rule: Rule::Greedy(rule), share, step: 1.0, figures, slack: f64::INFINITY }
     }
 
     #[test]
@@ -263,6 +284,19 @@ mod tests {
         assert!(choose(&worse, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).1.contains("keep what you do"));
         let thin = [candidate(0, 0.1, -0.5, 0.02, 30.0)];
         assert!(choose(&thin, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).1.contains("supports no candidate"));
+    }
+
+    /// The better candidate harms a guardrail; a price on harm leaves less of the gain and keeps to the margin.
+    #[test]
+    fn what_harms_a_guardrail_is_not_certifiable() {
+        let bold = Candidate { slack: -3.0, ..candidate(9, 0.1, -0.80, 0.02, 900.0) };
+        let meek = |slack: f64| Candidate { slack, rule: Rule::Guarded(0), ..candidate(0, 0.1, -0.50, 0.02, 900.0) };
+        let first = |all: &[Candidate]| choose(all, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0));
+        assert_eq!(first(&[bold, meek(2.0)]).0[0], 1);
+        let (order, words) = first(&[bold, meek(0.2)]);
+        assert_eq!(order[0], 1, "it is nearer to a certificate");
+        assert!(words.contains("guardrails"), "{words}");
+        assert_eq!(first(&[Candidate { slack: 5.0, ..bold }, meek(2.0)]).0[0], 0);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use super::Effort;
 use super::table::{Copied, Table};
+use crate::budget::Budget;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::models::{
-    ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Rows, Shape, TreeOptions, Trees, cross_validate,
+    ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Predicted, Rows, Shape, TreeOptions, Trees,
+    cross_validate,
 };
 use crate::policy::{Axis, ModelMember};
 use crate::recipe::ModelsName;
@@ -41,6 +43,8 @@ pub(super) enum Kind {
     Network,
     /// A network that may bend sharply: for steps and kinks behind little noise.
     SharpNetwork,
+    /// A model of others, by its predictions in columns of the log: not among those that are fitted.
+    Predicted,
 }
 
 impl Kind {
@@ -56,6 +60,7 @@ impl Kind {
             Kind::ActionTrees => "action-trees",
             Kind::Network => "network",
             Kind::SharpNetwork => "sharp network",
+            Kind::Predicted => "predictions",
         }
     }
 
@@ -68,6 +73,38 @@ impl Kind {
             Kind::Trees => ModelsName::Trees,
             Kind::ActionTrees => ModelsName::ActionTrees,
             Kind::Network | Kind::SharpNetwork => ModelsName::Network,
+            Kind::Predicted => ModelsName::Predictions,
+        }
+    }
+
+    /// Whether its models come from one cross-validation of all ridges.
+    fn is_ridge(self) -> bool {
+        matches!(self, Kind::Constant | Kind::Linear | Kind::Ridge)
+    }
+
+    /// How a network is trained on so many rows, and how many of them it sees.
+    fn network(self, rows: usize, effort: Effort) -> (NetworkOptions, usize) {
+        let options = if self == Kind::Network { NetworkOptions::smooth() } else { NetworkOptions::sharp() };
+        let (visits, together, least) = match effort {
+            Effort::Quick => (QUICK_VISITS, QUICK_MEMBERS, 1),
+            Effort::Full => (FULL_VISITS, FULL_VISITS, 2),
+        };
+        let most = visits / FEWEST_PASSES;
+        let epochs = (visits / rows.clamp(1, most)).clamp(FEWEST_PASSES, options.epochs);
+        let options = NetworkOptions { epochs, ..options };
+        let members = (together / options.visits(rows.min(most)).max(1)).clamp(least, MOST_MEMBERS);
+        (NetworkOptions { members, ..options }, most)
+    }
+
+    /// How many times the work of a quick fit a full one is.
+    fn growth(self, rows: usize) -> f64 {
+        let work = |effort| {
+            let (options, most) = self.network(rows, effort);
+            (options.members * options.visits(rows.min(most))) as f64
+        };
+        match self {
+            Kind::Network | Kind::SharpNetwork => work(Effort::Full) / work(Effort::Quick),
+            _ => 1.0,
         }
     }
 
@@ -89,16 +126,7 @@ impl Kind {
                 CostModel::ActionTrees(ActionTrees::fit(rows, &known(TreeOptions::smooth()), seed, engine)?)
             }
             Kind::Network | Kind::SharpNetwork => {
-                let options = if self == Kind::Network { NetworkOptions::smooth() } else { NetworkOptions::sharp() };
-                let (visits, together, least) = match effort {
-                    Effort::Quick => (QUICK_VISITS, QUICK_MEMBERS, 1),
-                    Effort::Full => (FULL_VISITS, FULL_VISITS, 2),
-                };
-                let most = visits / FEWEST_PASSES;
-                let epochs = (visits / rows.len().clamp(1, most)).clamp(FEWEST_PASSES, options.epochs);
-                let options = NetworkOptions { epochs, ..options };
-                let members = (together / options.visits(rows.len().min(most)).max(1)).clamp(least, MOST_MEMBERS);
-                let options = NetworkOptions { members, ..options };
+                let (options, most) = self.network(rows.len(), effort);
                 // rows stand in the order of their actions, so every so many of them are a fair sample
                 let thinned = Copied::thinned(rows, most);
                 CostModel::Network(CostNetwork::fit(&thinned.rows(), &options, seed, engine)?)
@@ -146,45 +174,103 @@ pub(super) fn cross_fit(
     seed: u64,
     engine: &Engine,
 ) -> Result<Vec<Fitted>> {
+    let fitted = cross_fit_before(table, axis, kinds, effort, (seed, engine), (&Budget::unlimited(), 1.0))?;
+    match fitted.is_empty() {
+        true => Err(too_few(table)),
+        false => Ok(fitted),
+    }
+}
+
+fn too_few(table: &Table) -> Error {
+    Error::recipe("models", format!("{} rows are too few for these models", table.n()))
+        .hint("choose linear or constant models, or leave the choice open")
+}
+
+/// The kinds that could be cross-fitted before a share of the budget was spent: a fit that has begun is finished. Ridges are always
+/// there, and of other kinds the first where nothing else is.
+fn cross_fit_before(
+    table: &Table,
+    axis: &Axis,
+    kinds: &[Kind],
+    effort: Effort,
+    (seed, engine): (u64, &Engine),
+    (budget, share): (&Budget, f64),
+) -> Result<Vec<Fitted>> {
     let ridges = ridges(table, kinds, seed, engine)?;
-    let trained: Vec<Kind> =
-        kinds.iter().copied().filter(|k| !matches!(k, Kind::Constant | Kind::Linear | Kind::Ridge)).collect();
+    let trained: Vec<Kind> = kinds.iter().copied().filter(|k| !k.is_ridge()).collect();
     // the first fold finds the number of trees, which the others take over
-    let fit = |&(kind, k, trees): &(Kind, usize, Option<usize>)| {
+    let fit = |&(kind, k, trees): &(Kind, usize, Option<usize>)| -> Result<Option<CostModel>> {
+        let needed = ridges.is_empty() && kind == trained[0];
+        if !(needed || budget.before(share)) {
+            return Ok(None);
+        }
         let rows = Copied::without(&table.rows(), &table.fold, k);
-        kind.fit(&rows.rows(), effort, trees, seed, &Engine::single())
+        kind.fit(&rows.rows(), effort, trees, seed, &Engine::single()).map(Some)
     };
     let first: Vec<_> = trained.iter().map(|&kind| (kind, 0, None)).collect();
-    let first: Vec<CostModel> = engine.map(&first, fit).into_iter().collect::<Result<_>>()?;
-    let others: Vec<_> = trained
-        .iter()
-        .zip(&first)
-        .flat_map(|(&kind, model)| (1..table.folds).map(move |k| (kind, k, trees_of(model))))
-        .collect();
-    let others: Vec<CostModel> = engine.map(&others, fit).into_iter().collect::<Result<_>>()?;
+    let first: Vec<Option<CostModel>> = engine.map(&first, fit).into_iter().collect::<Result<_>>()?;
+    let begun = trained.iter().zip(&first).filter_map(|(&kind, model)| model.as_ref().map(|m| (kind, trees_of(m))));
+    let others: Vec<_> = begun.flat_map(|(kind, trees)| (1..table.folds).map(move |k| (kind, k, trees))).collect();
+    let others: Vec<Option<CostModel>> = engine.map(&others, fit).into_iter().collect::<Result<_>>()?;
     let (mut first, mut others) = (first.into_iter(), others.into_iter());
     let mut out = Vec::new();
     for kind in kinds {
-        match ridges.iter().find(|r| r.0 == *kind) {
-            Some((_, name, folds, all)) => {
-                out.push(predict(table, axis, (*kind, name, effort), folds, Some(vec![all.clone()]), engine))
-            }
-            None if trained.contains(kind) => {
-                let folds: Vec<CostModel> =
-                    first.next().into_iter().chain(others.by_ref().take(table.folds - 1)).collect();
-                let network = matches!(kind, Kind::Network | Kind::SharpNetwork);
+        if let Some((_, name, folds, all)) = ridges.iter().find(|r| r.0 == *kind) {
+            out.push(predict(table, axis, (*kind, name, effort), folds, Some(vec![all.clone()]), engine));
+        } else if trained.contains(kind)
+            && let Some(Some(model)) = first.next()
+        {
+            let rest: Vec<Option<CostModel>> = others.by_ref().take(table.folds - 1).collect();
+            let folds: Option<Vec<CostModel>> = std::iter::once(Some(model)).chain(rest).collect();
+            let network = matches!(kind, Kind::Network | Kind::SharpNetwork);
+            out.extend(folds.map(|folds| {
                 let acts = network.then(|| folds.clone());
-                out.push(predict(table, axis, (*kind, kind.name(), effort), &folds, acts, engine));
-            }
-            // a ridge that has more columns than these rows can carry
-            None => {}
+                predict(table, axis, (*kind, kind.name(), effort), &folds, acts, engine)
+            }));
         }
     }
-    if out.is_empty() {
-        return Err(Error::recipe("models", format!("{} rows are too few for these models", table.n()))
-            .hint("choose linear or constant models, or leave the choice open"));
-    }
     Ok(out)
+}
+
+/// Share of a budget before which quick models begin, and by which full ones must be expected to be there, the models of all rows
+/// included: the rest is for candidates.
+const QUICK_BEFORE: f64 = 0.4;
+const FULL_UNTIL: f64 = 0.85;
+
+/// Models within a budget, and what was left out of it, in words: quick ones first, then networks with all effort if the time that
+/// the quick ones took says that there is time for them. A budget that is long enough gives what no budget gives.
+pub(super) fn cross_fit_within(
+    table: &Table,
+    axis: &Axis,
+    kinds: &[Kind],
+    (seed, engine): (u64, &Engine),
+    budget: &Budget,
+) -> Result<(Vec<Fitted>, Vec<String>)> {
+    let (plain, networks): (Vec<Kind>, Vec<Kind>) = kinds.iter().partition(|k| k.growth(table.n()) <= 1.0);
+    let before =
+        |kinds: &[Kind], effort, share| cross_fit_before(table, axis, kinds, effort, (seed, engine), (budget, share));
+    let mut fitted = if plain.is_empty() { Vec::new() } else { before(&plain, Effort::Full, QUICK_BEFORE)? };
+    let begun = budget.spent();
+    let quick = match (networks.is_empty(), fitted.is_empty() || begun < QUICK_BEFORE) {
+        (false, true) => before(&networks, Effort::Quick, QUICK_BEFORE)?,
+        _ => Vec::new(),
+    };
+    let took = budget.spent() - begun;
+    let growth = networks.iter().map(|k| k.growth(table.n())).fold(1.0, f64::max);
+    // once for the folds, once more for the models of all rows
+    let expected = took * growth * (1.0 + 1.0 / (table.folds.max(2) - 1) as f64);
+    let affords = quick.len() == networks.len() && budget.spent() + expected <= FULL_UNTIL;
+    let full = if affords && !networks.is_empty() { before(&networks, Effort::Full, f64::INFINITY)? } else { quick };
+    fitted.extend(full);
+    if fitted.is_empty() {
+        return Err(too_few(table));
+    }
+    let missing = |k: &&Kind| !k.is_ridge() && fitted.iter().all(|f| f.kind != **k);
+    let mut left_out: Vec<String> = kinds.iter().filter(missing).map(|k| format!("models: {}", k.name())).collect();
+    if !networks.is_empty() && !affords {
+        left_out.push("networks with all effort".into());
+    }
+    Ok((fitted, left_out))
 }
 
 type RidgeOf = (Kind, String, Vec<CostModel>, CostModel);
@@ -200,6 +286,9 @@ fn trees_of(model: &CostModel) -> Option<usize> {
 
 /// The best ridge of each kind by cross-validation.
 fn ridges(table: &Table, kinds: &[Kind], seed: u64, engine: &Engine) -> Result<Vec<RidgeOf>> {
+    if !kinds.iter().any(|k| k.is_ridge()) {
+        return Ok(Vec::new());
+    }
     let shapes = Shape::all(&table.rows());
     let tried = cross_validate(&table.rows(), &table.fold, &shapes, seed, engine)?;
     let kind_of = |shape: &Shape| match shape.contexts {
@@ -218,6 +307,33 @@ fn ridges(table: &Table, kinds: &[Kind], seed: u64, engine: &Engine) -> Result<V
     Ok(out)
 }
 
+/// The predictions of a model of others in columns of the log, as a model among ours: costs at these knots (actions, ascending), `sign` being
+/// -1 for rewards. That the model has not seen the rows is the word of who brings it. Only its level is corrected; the stack finds its weight.
+pub(super) fn brought(table: &Table, axis: &Axis, (knots, sign): (&[f64], f64), engine: &Engine) -> Result<Fitted> {
+    // on the logarithmic scale the first ones may have no place
+    let knots: Vec<f64> = knots.iter().map(|a| axis.scale.position(*a)).filter(|u| u.is_finite()).collect();
+    if knots.len() < 2 {
+        return Err(Error::data(
+            "fewer than two predictions are at positive actions, and actions lie on a logarithmic scale",
+        )
+        .hint("ask the model at more actions, or set action_scale = \"linear\""));
+    }
+    let of = |shift: f64| {
+        let model = CostModel::Predicted(Predicted { knots: knots.clone(), scale: sign / table.unit, shift });
+        predict(
+            table,
+            axis,
+            (Kind::Predicted, Kind::Predicted.name(), Effort::Quick),
+            std::slice::from_ref(&model),
+            Some(vec![model.clone()]),
+            engine,
+        )
+    };
+    let raw = of(-table.centre / table.unit);
+    let level = (0..table.n()).map(|i| table.omega[i] * (table.y[i] - raw.at[i])).sum::<f64>() / table.n() as f64;
+    Ok(of(level - table.centre / table.unit))
+}
+
 /// Held-out predictions of the models of each fold.
 fn predict(
     table: &Table,
@@ -234,9 +350,10 @@ fn predict(
         let to = (from + RUN).min(table.n());
         let (mut at, mut knots) = (Vec::with_capacity(to - from), vec![0.0; (to - from) * k]);
         for i in from..to {
-            let model = &folds[table.fold[i]];
-            at.push(model.at(table.context(i), table.u[i]));
-            model.at_knots(table.context(i), &axis.knots, &mut knots[(i - from) * k..(i - from + 1) * k]);
+            let model = &folds[table.fold[i].min(folds.len() - 1)];
+            let x = if model.reads_predictions() { table.predicted(i) } else { table.context(i) };
+            at.push(model.at(x, table.u[i]));
+            model.at_knots(x, &axis.knots, &mut knots[(i - from) * k..(i - from + 1) * k]);
         }
         (at, knots)
     });

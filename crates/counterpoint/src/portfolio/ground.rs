@@ -3,16 +3,21 @@
 use super::choose::Candidate;
 use super::descend::{self, Slope};
 use super::fitted::{Blend, Fitted};
+use super::guard::{Guard, prices};
 use super::judge::{Acts, Judge, between_knots};
 use super::table::Table;
 use super::{Effort, Line, SHARES, STEPS};
+use crate::budget::Budget;
 use crate::certify::Gate;
 use crate::data::Outcome;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::models::Regressor;
-use crate::policy::{Axis, LoggingLaw, MeanRule, least, reach, smoothed, smoothing};
+use crate::policy::{Axis, LoggingLaw, MeanRule, ModelMember, least, reach, smoothed, smoothing};
 use crate::recipe::{GreedyChoice, ModelsName};
+
+/// Share of a budget before which a descent begins.
+const FURTHER_BEFORE: f64 = 0.75;
 
 /// How a candidate finds its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub(super) enum Rule {
     Linear,
     /// The cheapest action by the stack, moved by trees.
     Boosted,
+    /// The cheapest action by the stack with prices on the harm of guardrails.
+    Guarded(usize),
 }
 
 /// Everything that candidates are made of.
@@ -37,6 +44,9 @@ pub(super) struct Ground<'a> {
     /// The rules' models; the last one is the stack, which judges.
     pub(super) blends: &'a [Blend],
     pub(super) choice: &'a GreedyChoice,
+    pub(super) guards: &'a [Guard],
+    /// Prices of harm, one for each guardrail.
+    prices: Vec<Vec<f64>>,
     effort: Effort,
     /// Of each row: the level of the spread, the log's mean, and the residual of the stack.
     level: Vec<usize>,
@@ -58,7 +68,7 @@ impl<'a> Ground<'a> {
         axis: &'a Axis,
         (logging, window): (&'a LoggingLaw, [f64; 2]),
         (fitted, blends): (&'a [Fitted], &'a [Blend]),
-        (choice, effort): (&'a GreedyChoice, Effort),
+        (choice, guards, effort): (&'a GreedyChoice, &'a [Guard], Effort),
     ) -> Self {
         let (n, stack) = (table.n(), &blends[blends.len() - 1]);
         Ground {
@@ -72,6 +82,8 @@ impl<'a> Ground<'a> {
             fitted,
             blends,
             choice,
+            guards,
+            prices: prices(guards.len()),
             effort,
         }
     }
@@ -82,8 +94,14 @@ impl<'a> Ground<'a> {
             axis: self.axis,
             logging: self.logging,
             level: &self.level,
+            y: &self.table.y,
             residual: &self.residual,
         }
+    }
+
+    /// The same rows with a guardrail as their outcome.
+    fn judge_of(&'a self, guard: &'a Guard) -> Judge<'a> {
+        Judge { table: &guard.table, y: &guard.table.y, residual: &guard.residual, ..self.judge() }
     }
 
     fn last(&self) -> usize {
@@ -109,11 +127,22 @@ impl<'a> Ground<'a> {
         };
         (first..self.blends.len())
             .flat_map(|r| steps(r).into_iter().map(move |step| Planned { rule: Rule::Greedy(r), step, means: None }))
+            .chain((0..self.prices.len()).map(|p| {
+                let step = self.choice.step.unwrap_or(1.0);
+                Planned { rule: Rule::Guarded(p), step, means: None }
+            }))
             .collect()
     }
 
     /// Rules beyond the greedy ones: averages of the best two, and rules that go down the objective around the best.
-    pub(super) fn further_rules(&self, best: &[Candidate], seed: u64, engine: &Engine) -> Result<Vec<Planned>> {
+    /// What there was no time for is named.
+    pub(super) fn further_rules(
+        &self,
+        best: &[Candidate],
+        seed: u64,
+        engine: &Engine,
+        budget: &Budget,
+    ) -> Result<(Vec<Planned>, Vec<String>)> {
         let mut blends: Vec<usize> = Vec::new();
         for c in best {
             if let Rule::Greedy(b) = c.rule
@@ -123,19 +152,21 @@ impl<'a> Ground<'a> {
             }
         }
         let step = self.choice.step.unwrap_or(1.0);
-        let mut out = Vec::new();
+        let (mut out, mut left_out) = (Vec::new(), Vec::new());
         if let [a, b, ..] = blends[..] {
             out.push(Planned { rule: Rule::Average(a, b), step, means: None });
         }
         let share = self.choice.std_share.unwrap_or_else(|| best.first().map_or(0.2, |c| c.share.max(0.15)));
         let rules: &[Rule] = if self.effort == Effort::Full { &[Rule::Linear, Rule::Boosted] } else { &[Rule::Linear] };
         for &rule in rules {
-            if self.table.d > 0 {
+            if self.table.d > 0 && budget.before(FURTHER_BEFORE) {
                 let means = self.held_out(rule, share, seed, engine)?;
                 out.push(Planned { rule, step, means: Some(means) });
+            } else if self.table.d > 0 {
+                left_out.push(format!("rules: {}", self.name(rule)));
             }
         }
-        Ok(out)
+        Ok((out, left_out))
     }
 
     /// Smoothed costs of every row by a blend.
@@ -186,15 +217,39 @@ impl<'a> Ground<'a> {
     }
 
     fn at_share(&self, share: f64, planned: &[Planned]) -> Vec<Candidate> {
+        let acts = self.acts(share, planned);
+        let judge = self.judge();
+        let of = |(v, plan): (usize, &Planned)| {
+            let act = Acts { mean: &acts.means[v], share, expected: &acts.expected[v] };
+            let w = judge.weights(&act);
+            let figures = judge.figures(&act, &w);
+            let mut c = Candidate { rule: plan.rule, share, step: plan.step, figures, slack: f64::INFINITY };
+            let asked = c.asked(self.table.n() as f64, self.table.rows as f64);
+            for (guard, harm) in self.guards.iter().zip(&acts.harm) {
+                let figures = self.judge_of(guard).figures(&Acts { expected: &harm[v], ..act }, &w);
+                c.slack = c.slack.min(guard.slack(&figures, asked));
+            }
+            c
+        };
+        planned.iter().enumerate().map(of).collect()
+    }
+
+    /// What every planned rule does in every row, and what the models expect of it.
+    fn acts(&self, share: f64, planned: &[Planned]) -> Acting {
         let (n, k) = (self.table.n(), self.axis.knots.len());
         let matrices: Vec<Vec<f64>> = self.logging.levels.iter().map(|s| smoothing(self.axis, share * s)).collect();
-        let mut means = vec![vec![0.0; n]; planned.len()];
-        let mut expected = vec![vec![0.0; n]; planned.len()];
+        let none = || vec![vec![0.0; n]; planned.len()];
+        let mut out = Acting { means: none(), expected: none(), harm: self.guards.iter().map(|_| none()).collect() };
         let (mut costs, mut reference, mut smooth) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
+        let mut harms = vec![vec![0.0; k]; self.guards.len()];
         for i in 0..n {
             let (matrix, range, home) = (&matrices[self.level[i]], self.range(i), self.home[i]);
             self.blends[self.last()].knots(self.fitted, i, &mut costs);
             smoothed(matrix, &costs, &mut reference);
+            for (guard, harm) in self.guards.iter().zip(&mut harms) {
+                guard.stack.knots(&guard.fitted, i, &mut costs);
+                smoothed(matrix, &costs, harm);
+            }
             let mut known: Vec<Option<f64>> = vec![None; self.blends.len()];
             let mut greedy = |blend: usize| {
                 *known[blend].get_or_insert_with(|| {
@@ -208,20 +263,39 @@ impl<'a> Ground<'a> {
                     (_, Some(means)) => means[i].clamp(range[0], range[1]),
                     (Rule::Average(a, b), _) => 0.5 * (greedy(a) + greedy(b)),
                     (Rule::Greedy(blend), _) => greedy(blend),
+                    (Rule::Guarded(p), _) => {
+                        // expectations are linear: the price comes after them
+                        let priced = |j: usize| {
+                            reference[j] + self.prices[p].iter().zip(&harms).map(|(l, h)| l * h[j]).sum::<f64>()
+                        };
+                        let priced: Vec<f64> = (0..k).map(priced).collect();
+                        least(&self.axis.knots, &priced, home, range)
+                    }
                     _ => home,
                 };
-                means[v][i] = home + plan.step * (mean - home);
-                expected[v][i] = between_knots(&self.axis.knots, &reference, means[v][i]);
+                let mean = home + plan.step * (mean - home);
+                out.means[v][i] = mean;
+                out.expected[v][i] = between_knots(&self.axis.knots, &reference, mean);
+                for (harm, knots) in out.harm.iter_mut().zip(&harms) {
+                    harm[v][i] = between_knots(&self.axis.knots, knots, mean);
+                }
             }
         }
-        let judge = self.judge();
-        let of = |(v, plan): (usize, &Planned)| Candidate {
-            rule: plan.rule,
-            share,
-            step: plan.step,
-            figures: judge.figures(&Acts { mean: &means[v], share, expected: &expected[v] }),
+        out
+    }
+
+    /// The weights of a candidate's rule, and what its guardrails say of it in words.
+    pub(super) fn closely(&self, c: &Candidate, planned: &[Planned]) -> (Vec<f64>, Vec<String>) {
+        let own = planned.iter().filter(|p| p.rule == c.rule && p.step == c.step);
+        let own: Vec<Planned> = own.take(1).map(|p| Planned { means: p.means.clone(), ..*p }).collect();
+        let acts = self.acts(c.share, &own);
+        let act = Acts { mean: &acts.means[0], share: c.share, expected: &acts.expected[0] };
+        let w = self.judge().weights(&act);
+        let of = |(guard, harm): (&Guard, &Vec<Vec<f64>>)| {
+            guard.words(&self.judge_of(guard).figures(&Acts { expected: &harm[0], ..act }, &w))
         };
-        planned.iter().enumerate().map(of).collect()
+        let words = self.guards.iter().zip(&acts.harm).map(of).collect();
+        (w, words)
     }
 
     /// The rule of a candidate, fitted on all rows.
@@ -234,6 +308,14 @@ impl<'a> Ground<'a> {
         Ok(match c.rule {
             Rule::Greedy(blend) => greedy(blend)?,
             Rule::Average(a, b) => MeanRule::Average(vec![greedy(a)?, greedy(b)?]),
+            Rule::Guarded(p) => {
+                let mut members = self.blends[self.last()].members(self.table, self.fitted, seed, engine)?;
+                for (guard, price) in self.guards.iter().zip(&self.prices[p]).filter(|(_, price)| **price > 0.0) {
+                    let own = guard.stack.members(&guard.table, &guard.fitted, seed, engine)?;
+                    members.extend(own.into_iter().map(|m| ModelMember { weight: price * m.weight, ..m }));
+                }
+                MeanRule::Greedy(members)
+            }
             rule => match self.descend(rule, share, &all, (seed, engine))? {
                 Descended::Linear(regressor) => MeanRule::Direct(regressor),
                 Descended::Boosted(trees, _) => MeanRule::Boosted(Box::new(greedy(self.last())?), trees),
@@ -248,6 +330,10 @@ impl<'a> Ground<'a> {
             Rule::Average(a, b) => format!("mean of {} and {}", self.blends[a].name, self.blends[b].name),
             Rule::Linear => "linear rule by descent".into(),
             Rule::Boosted => format!("{} moved by trees", self.blends[self.last()].name),
+            Rule::Guarded(p) => {
+                let prices: Vec<String> = self.prices[p].iter().map(|l| format!("{l:.2}")).collect();
+                format!("{}, harm at {}", self.blends[self.last()].name, prices.join(" and "))
+            }
         }
     }
 
@@ -277,6 +363,13 @@ impl<'a> Ground<'a> {
             certifiable: c.certifiable(t.n() as f64, rows),
         }
     }
+}
+
+/// What planned rules do, rule by rule and row by row: means, expected costs, and for each guardrail its expected costs.
+struct Acting {
+    means: Vec<Vec<f64>>,
+    expected: Vec<Vec<f64>>,
+    harm: Vec<Vec<Vec<f64>>>,
 }
 
 /// A rule that went down the objective.

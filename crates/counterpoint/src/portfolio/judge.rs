@@ -15,6 +15,7 @@ use crate::math;
 use crate::policy::{Axis, LoggingLaw};
 
 /// A rule's mean for every row, and the share of the log's spread that is its std.
+#[derive(Clone, Copy)]
 pub(super) struct Acts<'a> {
     pub(super) mean: &'a [f64],
     pub(super) share: f64,
@@ -49,13 +50,15 @@ pub(super) struct Judge<'a> {
     pub(super) logging: &'a LoggingLaw,
     /// The level of the spread of each row.
     pub(super) level: &'a [usize],
+    /// The costs: those of the table, or those of a guardrail.
+    pub(super) y: &'a [f64],
     /// r = y - q at the logged action, by the reference model.
     pub(super) residual: &'a [f64],
 }
 
 impl Judge<'_> {
     /// Weights of all rows.
-    fn weights(&self, acts: &Acts) -> Vec<f64> {
+    pub(super) fn weights(&self, acts: &Acts) -> Vec<f64> {
         let t = self.table;
         let weight = |i: usize| {
             let std = acts.share * self.logging.levels[self.level[i]];
@@ -64,10 +67,10 @@ impl Judge<'_> {
         (0..t.n()).map(weight).collect()
     }
 
-    pub(super) fn figures(&self, acts: &Acts) -> Figures {
-        let t = self.table;
+    /// What the rows say of a rule with these weights.
+    pub(super) fn figures(&self, acts: &Acts, w: &[f64]) -> Figures {
+        let (t, y) = (self.table, self.y);
         let n = t.n() as f64;
-        let w = self.weights(acts);
         let mean = |f: &dyn Fn(usize) -> f64| (0..t.n()).map(|i| t.omega[i] * f(i)).sum::<f64>() / n;
         let wbar = mean(&|i| w[i]);
         // a sampled row adds the square of its weight to a variance
@@ -78,15 +81,15 @@ impl Judge<'_> {
             Weighting::Counts => (squares - wbar * wbar).max(0.0),
             Weighting::Sampling => spread(&|i| (w[i] - wbar) * (w[i] - wbar)),
         };
-        let (gbar, ybar) = (mean(&|i| acts.expected[i]), mean(&|i| t.y[i]));
+        let (gbar, ybar) = (mean(&|i| acts.expected[i]), mean(&|i| y[i]));
         let by_weights = |v: &dyn Fn(usize) -> f64| if wbar > 0.0 { mean(&|i| w[i] * v(i)) / wbar } else { 0.0 };
         let correction = by_weights(&|i| self.residual[i]);
-        let plain = by_weights(&|i| t.y[i]);
+        let plain = by_weights(&|i| y[i]);
         let scaled = |i: usize| if wbar > 0.0 { w[i] / wbar } else { 0.0 };
         let difference = gbar + correction - ybar;
         let influence =
-            |i: usize| acts.expected[i] - gbar + scaled(i) * (self.residual[i] - correction) - (t.y[i] - ybar);
-        let paired = |i: usize| scaled(i) * (t.y[i] - plain) - (t.y[i] - ybar);
+            |i: usize| acts.expected[i] - gbar + scaled(i) * (self.residual[i] - correction) - (y[i] - ybar);
+        let paired = |i: usize| scaled(i) * (y[i] - plain) - (y[i] - ybar);
         let error = |f: &dyn Fn(usize) -> f64| (spread(&|i| f(i) * f(i)) / n).sqrt();
         let participation = |psi: &dyn Fn(usize) -> f64| {
             let (two, four) = (mean(&|i| math::powi(psi(i), 2)), mean(&|i| math::powi(psi(i), 4)));
@@ -98,8 +101,8 @@ impl Judge<'_> {
             by_model: gbar - ybar,
             // weights that spread while outcomes happen to agree are no proof of a small error
             plain_error: error(&paired).max((of_weights / (wbar * wbar).max(1e-300) / n).sqrt()),
-            informative: participation(&paired).min(participation(&|i| scaled(i) * (t.y[i] - plain))),
-            tail: hill(&w),
+            informative: participation(&paired).min(participation(&|i| scaled(i) * (y[i] - plain))),
+            tail: hill(w),
             effective: if squares > 0.0 { n * wbar * wbar / squares } else { 0.0 },
             mean_weight: wbar,
             mean_weight_error: (of_weights / n).sqrt(),

@@ -15,22 +15,30 @@ mod choose;
 mod descend;
 mod fitted;
 mod ground;
+mod guard;
 mod judge;
 mod survey;
 mod table;
+mod tail;
 
+use crate::budget::Budget;
 use crate::certify::Gate;
-use crate::error::Result;
+use crate::data::Outcome;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
 use crate::policy::{Axis, AxisScale, Columns, GateFigures, LoggingLaw, MeanRule, ModelParts, ModelPolicy, Origin};
-use crate::recipe::{GreedyChoice, GridChoice, GridName, ModelsName};
+use crate::recipe::{GreedyChoice, GridChoice, GridName, ModelsName, ObjectiveName};
 use crate::source::Source;
 use choose::{Candidate, choose};
-use fitted::{Blend, Fitted, Kind, cross_fit};
+use fitted::{Blend, Fitted, Kind, brought, cross_fit, cross_fit_within};
 use ground::Ground;
+use guard::Guard;
+pub use guard::Guarding;
 use judge::Figures;
 use serde::Serialize;
 use survey::{GridWish, Wishes};
 use table::Table;
+use tail::Tail;
 
 /// Shares of the log's spread that are tried as the std of a policy.
 const SHARES: [f64; 13] = [0.03, 0.04, 0.055, 0.075, 0.1, 0.13, 0.18, 0.24, 0.32, 0.42, 0.55, 0.7, 0.9];
@@ -53,8 +61,8 @@ pub enum Effort {
 }
 
 /// What is searched.
-#[derive(Clone, Debug, Default)]
-pub struct Search {
+#[derive(Clone, Default)]
+pub struct Search<'a> {
     /// Seed of folds and models.
     pub seed: u64,
     /// The gate that the certificate will hold.
@@ -63,6 +71,10 @@ pub struct Search {
     pub choice: GreedyChoice,
     /// How much work it may be.
     pub effort: Effort,
+    /// How long it may take; with a limit the effort is all that there is time for.
+    pub budget: Budget<'a>,
+    /// Outcomes that must not become worse.
+    pub guards: &'a [Guarding<'a>],
 }
 
 /// What was found.
@@ -74,6 +86,8 @@ pub struct Found {
     pub board: Vec<Line>,
     /// What the log looks like and what was chosen, in sentences.
     pub notes: Vec<String>,
+    /// What there was no time for; empty without a budget, and where it was long enough.
+    pub left_out: Vec<String>,
 }
 
 /// A candidate and what held-out rows say of it, in the direction and units of the outcome.
@@ -105,33 +119,32 @@ pub struct Line {
 
 /// Searches a policy for the rows of a source.
 pub fn search(source: &dyn Source, options: &Search) -> Result<Found> {
-    let engine = source.engine();
-    let seed = options.seed;
-    let mut table = Table::of(source, seed)?;
-    let axis = survey::axis(&mut table, &wishes(&options.choice))?;
-    let (logging, window, varies) = survey::logging(&table, seed, engine)?;
-    let mut notes = vec![say_axis(&axis, &source.schema().actions[0]), say_logging(&logging, varies)];
-    let fitted = cross_fit(&table, &axis, kinds(options.choice.models), options.effort, seed, engine)?;
-    let stack = Blend::stacked(&table, &fitted);
-    notes.push(say_models(&fitted, &stack));
-    let mut blends: Vec<Blend> = (0..fitted.len()).map(|i| Blend::of_one(&fitted, i)).collect();
-    blends.push(stack);
-    let ground = Ground::new(&table, &axis, (&logging, window), (&fitted, &blends), (&options.choice, options.effort));
-    let (n, rows) = (table.n() as f64, table.rows as f64);
-    let mut candidates = ground.candidates(&ground.greedy_rules(), engine);
-    let (mut order, mut words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
-    let affords = options.effort == Effort::Full || table.n() <= FEW_ROWS;
-    if affords && options.choice.models == ModelsName::Auto {
-        let best: Vec<Candidate> = order.iter().map(|&c| candidates[c]).collect();
-        candidates.extend(ground.candidates(&ground.further_rules(&best, seed, engine)?, engine));
-        (order, words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
+    let (engine, seed, schema) = (source.engine(), options.seed, source.schema());
+    let tail = (options.choice.objective == ObjectiveName::Cvar).then_some(options.choice.tail);
+    if tail.is_some() && !schema.predictions.is_empty() {
+        return Err(Error::recipe("objective", "the predictions are of the outcome, not of its tail")
+            .hint("leave the predictions out, or use objective = \"mean\""));
     }
-    let chosen = &candidates[order[0]];
-    notes.push(words);
-    let direction = source.schema().direction;
-    let board = order.iter().map(|&c| ground.line(&candidates[c], &options.gate, direction)).collect();
-    let rule = ground.refit(chosen, seed, engine)?;
-    let schema = source.schema();
+    let mut table = Table::of(source, seed)?;
+    let axis = survey::axis(&mut table, &wishes(&options.choice, &schema.predictions))?;
+    let (logging, window, varies) = survey::logging(&table, seed, engine)?;
+    let mut notes = vec![say_axis(&axis, &schema.actions[0]), say_logging(&logging, varies)];
+    let guards = options.guards.iter().map(|g| Guard::new(&table, &axis, g, (seed, engine)));
+    let guards = guards.collect::<Result<Vec<Guard>>>()?;
+    let scene = Scene {
+        axis: &axis,
+        logging: (&logging, window),
+        guards: &guards,
+        options,
+        predictions: &schema.predictions,
+        direction: schema.direction,
+        engine,
+    };
+    let Explored { rule, chosen, board, notes: more, left_out, .. } = match tail {
+        None => scene.explore(&table)?,
+        Some(share) => scene.explore_tail(&table, share)?,
+    };
+    notes.extend(more);
     let columns = Columns {
         inputs: schema.inputs.clone(),
         contexts: schema.contexts.clone(),
@@ -143,15 +156,135 @@ pub fn search(source: &dyn Source, options: &Search) -> Result<Found> {
     };
     let policy = ModelPolicy::try_from(ModelParts {
         columns,
-        axis: axis.clone(),
-        logging: logging.clone(),
         rule,
         share: chosen.share,
         step: chosen.step,
         window,
         max_change: options.choice.max_change,
+        predicted: schema.predictions.len(),
+        axis,
+        logging,
     })?;
-    Ok(Found { policy, board, notes })
+    Ok(Found { policy, board, notes, left_out })
+}
+
+/// What is the same for every objective.
+struct Scene<'a> {
+    axis: &'a Axis,
+    logging: (&'a LoggingLaw, [f64; 2]),
+    guards: &'a [Guard],
+    options: &'a Search<'a>,
+    predictions: &'a [f64],
+    direction: Outcome,
+    engine: &'a Engine,
+}
+
+/// What a search of one objective has found.
+struct Explored {
+    rule: MeanRule,
+    chosen: Candidate,
+    board: Vec<Line>,
+    notes: Vec<String>,
+    left_out: Vec<String>,
+    /// Weights of the chosen candidate on rows that it has not seen.
+    weights: Vec<f64>,
+}
+
+impl Scene<'_> {
+    /// Models, candidates, choice and refit for the costs of a table.
+    fn explore(&self, table: &Table) -> Result<Explored> {
+        let (options, engine, seed) = (self.options, self.engine, self.options.seed);
+        let effort = if options.budget.limits() { Effort::Full } else { options.effort };
+        let (fitted, mut left_out) = self.models(table, effort)?;
+        let stack = Blend::stacked(table, &fitted);
+        let mut notes = vec![say_models(&fitted, &stack)];
+        let mut blends: Vec<Blend> = (0..fitted.len()).map(|i| Blend::of_one(&fitted, i)).collect();
+        blends.push(stack);
+        let chosen_by = (&options.choice, self.guards, effort);
+        let ground = Ground::new(table, self.axis, self.logging, (&fitted, &blends), chosen_by);
+        let (n, rows) = (table.n() as f64, table.rows as f64);
+        let mut planned = ground.greedy_rules();
+        let mut candidates = ground.candidates(&planned, engine);
+        let (mut order, mut words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
+        let affords = effort == Effort::Full || table.n() <= FEW_ROWS;
+        if affords && options.choice.models == ModelsName::Auto {
+            let best: Vec<Candidate> = order.iter().map(|&c| candidates[c]).collect();
+            let (further, missing) = ground.further_rules(&best, seed, engine, &options.budget)?;
+            left_out.extend(missing);
+            candidates.extend(ground.candidates(&further, engine));
+            planned.extend(further);
+            (order, words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
+        }
+        let chosen = candidates[order[0]];
+        notes.push(words);
+        let (weights, guarded) = match self.guards.is_empty() && options.choice.objective == ObjectiveName::Mean {
+            true => (Vec::new(), Vec::new()),
+            false => ground.closely(&chosen, &planned),
+        };
+        notes.extend(guarded);
+        let board = order.iter().map(|&c| ground.line(&candidates[c], &options.gate, self.direction)).collect();
+        let rule = ground.refit(&chosen, seed, engine)?;
+        Ok(Explored { rule, chosen, board, notes, left_out, weights })
+    }
+
+    /// Cross-fitted models, those that others bring among them, and what there was no time for.
+    fn models(&self, table: &Table, effort: Effort) -> Result<(Vec<Fitted>, Vec<String>)> {
+        let (options, engine, seed) = (self.options, self.engine, self.options.seed);
+        let models = options.choice.models;
+        let kinds = kinds(models);
+        let (mut fitted, left_out) = match (kinds, options.budget.limits()) {
+            ([], _) => (Vec::new(), Vec::new()),
+            (_, true) => cross_fit_within(table, self.axis, kinds, (seed, engine), &options.budget)?,
+            (_, false) => (cross_fit(table, self.axis, kinds, effort, seed, engine)?, Vec::new()),
+        };
+        let wanted = matches!(models, ModelsName::Auto | ModelsName::Stack | ModelsName::Predictions);
+        if wanted && !self.predictions.is_empty() {
+            let sign = self.direction.to_user(1.0);
+            fitted.push(brought(table, self.axis, (self.predictions, sign), engine)?);
+        }
+        match fitted.is_empty() {
+            true => Err(Error::recipe("models", "the log has no columns of predictions")
+                .hint("say which columns they are, or leave the choice open")),
+            false => Ok((fitted, left_out)),
+        }
+    }
+
+    /// The mean of the worst share as the objective: searched again with the threshold of what was found, while that helps.
+    fn explore_tail(&self, table: &Table, share: f64) -> Result<Explored> {
+        let costs = table.costs();
+        let logged = Tail::of(&costs, &table.omega, share);
+        let mut eta = logged.threshold(&costs);
+        let mut best: Option<(Tail, Explored)> = None;
+        for round in 0..tail::ROUNDS {
+            if round > 0 && !self.options.budget.before(0.5) {
+                if let Some((_, found)) = &mut best {
+                    found.left_out.push("another threshold of the tail".into());
+                }
+                break;
+            }
+            let found = self.explore(&tail::above(table, &costs, eta, share))?;
+            let weights: Vec<f64> = found.weights.iter().zip(&table.omega).map(|(w, o)| w * o).collect();
+            let own = Tail::of(&costs, &weights, share);
+            let (better, next) = (best.as_ref().is_none_or(|(b, _)| own.cvar < b.cvar), own.threshold(&costs));
+            if better {
+                best = Some((own, found));
+            }
+            if !better || (next - eta).abs() < tail::STAYS * table.unit {
+                break;
+            }
+            eta = next;
+        }
+        let Some((own, mut found)) = best else { return Err(Error::numeric("objective", "no threshold was tried")) };
+        let user = |v: f64| brief(self.direction.to_user(v));
+        found.notes.push(format!(
+            "objective: the mean of the worst {:.0}% of outcomes, {} on held-out rows (log {}); a certificate is of the mean outcome all the \
+             same",
+            100.0 * share,
+            user(own.cvar),
+            user(logged.cvar)
+        ));
+        Ok(found)
+    }
 }
 
 /// What the log did, fitted: a policy whose mean and spread given the contexts are those of the logged actions. One action column.
@@ -170,7 +303,17 @@ pub fn logging_policy(source: &dyn Source, seed: u64) -> Result<ModelPolicy> {
         origin: None,
     };
     let rule = MeanRule::Direct(logging.mean.clone());
-    let parts = ModelParts { columns, axis, logging, rule, share: 1.0, step: 1.0, window, max_change: None };
+    let parts = ModelParts {
+        columns,
+        axis,
+        logging,
+        rule,
+        share: 1.0,
+        step: 1.0,
+        window,
+        max_change: None,
+        predicted: schema.predictions.len(),
+    };
     Ok(ModelPolicy::try_from(parts)?.logging_policy())
 }
 
@@ -186,13 +329,13 @@ fn support(table: &Table, f: &Figures) -> GateFigures {
     }
 }
 
-fn wishes(choice: &GreedyChoice) -> Wishes {
+fn wishes(choice: &GreedyChoice, asked: &[f64]) -> Wishes {
     let grid = match choice.grid {
         GridChoice::Named(GridName::Auto) => None,
         GridChoice::Named(GridName::Off) => Some(GridWish::Off),
         GridChoice::Step(step) => Some(GridWish::Step(step)),
     };
-    Wishes { min: choice.min_action, max: choice.max_action, grid, scale: choice.scale }
+    Wishes { min: choice.min_action, max: choice.max_action, grid, scale: choice.scale, asked: asked.to_vec() }
 }
 
 /// The kinds of models behind a name.
@@ -205,6 +348,7 @@ fn kinds(models: ModelsName) -> &'static [Kind] {
         ModelsName::Trees => &[Kind::Trees],
         ModelsName::ActionTrees => &[Kind::ActionTrees],
         ModelsName::Network => &[Kind::Network, Kind::SharpNetwork],
+        ModelsName::Predictions => &[],
     }
 }
 

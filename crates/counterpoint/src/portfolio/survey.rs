@@ -41,6 +41,8 @@ pub(super) struct Wishes {
     pub(super) max: Option<f64>,
     pub(super) grid: Option<GridWish>,
     pub(super) scale: Option<AxisScale>,
+    /// Actions at which predictions of others are known: knots too, so that expectations of their curves are exact.
+    pub(super) asked: Vec<f64>,
 }
 
 /// The grid that users ask for.
@@ -78,7 +80,7 @@ pub(super) fn axis(table: &mut Table, wishes: &Wishes) -> Result<Axis> {
     table.u = a.iter().map(|a| scale.position(*a)).collect();
     let knots = match &points {
         Some(points) => points.iter().map(|p| scale.position(*p)).collect(),
-        None => knots(&table.u, bounds.map(|b| scale.position(b))),
+        None => with_asked(knots(&table.u, bounds.map(|b| scale.position(b))), &wishes.asked, scale),
     };
     let measure = points.as_ref().map_or(PointMeasure::Probability, |p| measure(p, &table.log_p));
     let bounds = points.as_ref().map_or(bounds, |p| [p[0], p[p.len() - 1]]);
@@ -156,6 +158,19 @@ fn knots(sorted: &[f64], [lo, hi]: [f64; 2]) -> Vec<f64> {
     let mut knots: Vec<f64> = (0..KNOTS).map(at).collect();
     knots.dedup_by(|b, a| *b - *a <= 1e-9 * (to - from));
     knots
+}
+
+/// Knots with these actions among them; what stood close to one of them makes room.
+fn with_asked(knots: Vec<f64>, asked: &[f64], scale: AxisScale) -> Vec<f64> {
+    let (Some(from), Some(to)) = (knots.first().copied(), knots.last().copied()) else { return knots };
+    let room = (to - from) / (4 * KNOTS) as f64;
+    // on the logarithmic scale there is no place at or below 0
+    let places = asked.iter().map(|a| scale.position(*a)).filter(|u| u.is_finite());
+    let inside: Vec<f64> = places.filter(|u| *u > from + room && *u < to - room).collect();
+    let free = |g: &f64| inside.iter().all(|u| (u - g).abs() > room);
+    let mut out: Vec<f64> = knots.into_iter().filter(free).chain(inside.iter().copied()).collect();
+    out.sort_by(f64::total_cmp);
+    out
 }
 
 /// The log's mean and spread given the context, and the window that most of its actions lie in, in units of the spread.
@@ -248,4 +263,24 @@ fn regress(table: &Table, y: &[f64], seed: u64, engine: &Engine) -> Result<(Regr
     }
     let at = (0..n).map(|i| best.folds[table.fold[i]].at(table.context(i), 0.0)).collect();
     Ok((Regressor::Ridge(best.all), at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every action asked about inside the range is a knot, the ends stay, and no two knots stand close together.
+    #[test]
+    fn actions_of_predictions_are_knots() {
+        let plain: Vec<f64> = (0..33).map(|k| f64::from(k) / 8.0).collect(); // 0 to 4
+        let asked = [-1.0, 0.0, 0.51, 1.0, 2.02, 9.0];
+        let knots = with_asked(plain.clone(), &asked, AxisScale::Linear);
+        for a in [0.0, 0.51, 1.0, 2.02, 4.0] {
+            assert!(knots.contains(&a), "{a}");
+        }
+        assert!(!knots.contains(&0.5) && !knots.contains(&9.0));
+        assert!(knots.windows(2).all(|k| k[1] - k[0] > 4.0 / (4.0 * KNOTS as f64)));
+        assert_eq!(with_asked(plain.clone(), &[], AxisScale::Linear), plain);
+        assert_eq!(with_asked(plain.clone(), &[-2.0, 0.0], AxisScale::Log), plain);
+    }
 }

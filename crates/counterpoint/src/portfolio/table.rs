@@ -14,6 +14,7 @@ use crate::source::Source;
 pub(super) const MOST_ROWS: usize = 100_000;
 
 /// The rows of a search.
+#[derive(Clone)]
 pub(super) struct Table {
     pub(super) d: usize,
     /// Contexts, row-major.
@@ -38,6 +39,10 @@ pub(super) struct Table {
     pub(super) unit: f64,
     /// Rows of the log that stand behind the sample.
     pub(super) rows: u64,
+    /// Row numbers.
+    pub(super) ids: Vec<u64>,
+    /// Contexts with the predictions behind them, row-major; empty without predictions.
+    wide: Vec<f64>,
 }
 
 impl Table {
@@ -51,8 +56,9 @@ impl Table {
             ))
             .hint("use policy = \"clp\", which takes several"));
         }
-        let d = source.schema().contexts.len();
-        let mut table = Table::sorted(source.get(Sample::of(rows, MOST_ROWS))?, d)?;
+        let (all, predicted) = (source.schema().contexts.len(), source.schema().predictions.len());
+        let mut table = Table::sorted(source.get(Sample::of(rows, MOST_ROWS))?, all)?;
+        table.set_apart(predicted);
         table.rows = rows;
         table.weighting = source.schema().weighting;
         table.deal(seed);
@@ -91,9 +97,44 @@ impl Table {
         let unit = square.sqrt();
         y.iter_mut().for_each(|y| *y = (*y - centre) / unit);
         let (centre, a) = (centre + origin, of(&s.a));
+        let (ids, wide) = (order.iter().map(|&i| s.ids[i]).collect(), Vec::new());
         let (x, log_p) = (order.iter().flat_map(|&i| row(i).iter().copied()).collect(), of(&s.log_p));
         let (u, weighting, rows) = (a.clone(), Weighting::Counts, n as u64);
-        Ok(Table { d, x, u, a, log_p, y, omega, weighting, fold: Vec::new(), folds: 1, centre, unit, rows })
+        Ok(Table { d, x, u, a, log_p, y, omega, weighting, fold: Vec::new(), folds: 1, centre, unit, rows, ids, wide })
+    }
+
+    /// Sets the last contexts apart: they are predictions, which most models do not see.
+    fn set_apart(&mut self, predicted: usize) {
+        if predicted > 0 {
+            let (all, own) = (self.d, self.d - predicted);
+            self.wide = std::mem::take(&mut self.x);
+            self.x = self.wide.chunks_exact(all).flat_map(|row| &row[..own]).copied().collect();
+            self.d = own;
+        }
+    }
+
+    /// Contexts and predictions of row i.
+    pub(super) fn predicted(&self, i: usize) -> &[f64] {
+        let all = self.wide.len() / self.n();
+        &self.wide[i * all..(i + 1) * all]
+    }
+
+    /// The costs in their own unit.
+    pub(super) fn costs(&self) -> Vec<f64> {
+        self.y.iter().map(|y| self.centre + self.unit * y).collect()
+    }
+
+    /// The same rows and folds with other costs, given in the order of these rows. Where all are the same they are 0 with unit 1.
+    pub(super) fn with_costs(&self, costs: &[f64]) -> Table {
+        let n = costs.len() as f64;
+        let mean = |f: &dyn Fn(f64) -> f64| costs.iter().zip(&self.omega).map(|(y, w)| w * f(*y)).sum::<f64>() / n;
+        let origin = costs.first().copied().unwrap_or_default();
+        let centre = origin + mean(&|y| y - origin);
+        let spread = mean(&|y| (y - centre) * (y - centre)).sqrt();
+        let size = costs.iter().fold(0.0f64, |m, y| m.max(y.abs()));
+        let unit = if spread > 1e-12 * size { spread } else { 1.0 };
+        let y = costs.iter().map(|y| if spread > 1e-12 * size { (y - centre) / unit } else { 0.0 }).collect();
+        Table { y, centre, unit, ..self.clone() }
     }
 
     /// Deals the rows to folds: more folds where rows are few.

@@ -80,6 +80,21 @@ pub struct GreedyChoice {
     pub grid: GridChoice,
     /// The scale on which noise is normal; absent: found from the log.
     pub scale: Option<AxisScale>,
+    /// What is made small: the mean cost, or the mean of the worst costs.
+    pub objective: ObjectiveName,
+    /// The worst share of the costs that [`ObjectiveName::Cvar`] looks at, (0, 1); 0 under other objectives.
+    pub tail: f64,
+}
+
+/// What a greedy policy makes small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectiveName {
+    /// The mean cost.
+    #[default]
+    Mean,
+    /// The mean of the worst costs: eta + E (y - eta)_+ / tail at its best eta.
+    Cvar,
 }
 
 /// Which models of the cost a greedy policy follows.
@@ -103,6 +118,8 @@ pub enum ModelsName {
     ActionTrees,
     /// A small network.
     Network,
+    /// Predictions of a model of others, in columns of the log.
+    Predictions,
 }
 
 /// On which grid a greedy policy acts.

@@ -82,6 +82,11 @@ impl Flat {
             max_change: self.max_change,
             grid: self.action_grid.unwrap_or_default(),
             scale: self.action_scale,
+            objective: self.objective.unwrap_or_default(),
+            tail: match self.objective {
+                Some(ObjectiveName::Cvar) => self.tail.unwrap_or_default(),
+                _ => 0.0,
+            },
         }
     }
 
@@ -147,6 +152,8 @@ impl Flat {
                 (self.models, self.std_share, self.step) = (Some(g.models), g.std_share, g.step);
                 (self.min_action, self.max_action, self.max_change) = (g.min_action, g.max_action, g.max_change);
                 (self.action_grid, self.action_scale) = (Some(g.grid), g.scale);
+                (self.objective, self.tail) =
+                    (Some(g.objective), (g.objective == ObjectiveName::Cvar).then_some(g.tail));
                 self.policy = Some(PolicyName::Greedy);
             }
             MeanChoice::Clp { temperature, .. } => {
@@ -204,7 +211,8 @@ impl Flat {
         type Range<'a> = (&'a str, Option<f64>, fn(f64) -> bool, &'a str);
         let positive: fn(f64) -> bool = |v| v > 0.0;
         let at_least_0: fn(f64) -> bool = |v| v >= 0.0;
-        let real: [Range; 21] = [
+        let real: [Range; 22] = [
+            ("tail", self.tail, |v| v > 0.0 && v < 1.0, "in (0, 1)"),
             ("std_share", self.std_share, |v| v > 0.0 && v <= 2.0, "in (0, 2]"),
             ("step", self.step, |v| v > 0.0 && v <= 1.0, "in (0, 1]"),
             ("min_action", self.min_action, |_| true, "finite"),

@@ -196,7 +196,8 @@ mean_choices! { flat [
     /// greedy: the cheapest action by models of the cost. Or a mean model that goes down an estimator of its own cost: {means}.
     /// Absent: clp where a field is set that only these have, else greedy.
     policy: PolicyName = Some(PolicyName::Greedy),
-    /// greedy: models of the cost, one of auto, stack, constant, linear, ridge, trees, action-trees, network.
+    /// greedy: models of the cost, one of auto, stack, constant, linear, ridge, trees, action-trees, network; or predictions, columns of the
+    /// log that a model of yours has filled.
     models: ModelsName = Some(ModelsName::Auto),
     /// greedy: std in units of the log's own spread, (0, 2]; absent: found by cross-fitting.
     std_share: f64 = None,
@@ -212,6 +213,10 @@ mean_choices! { flat [
     action_grid: GridChoice = Some(GridChoice::Named(GridName::Auto)),
     /// greedy: the scale on which noise is normal, linear or log; absent: found from the log.
     action_scale: AxisScale = None,
+    /// greedy: what is improved: mean, the mean outcome; or cvar, the mean of the worst outcomes. A certificate is of the mean in any case.
+    objective: ObjectiveName = Some(ObjectiveName::Mean),
+    /// objective = cvar: the share of the outcomes that are the worst, (0, 1).
+    tail: f64 = Some(0.1),
     /// clp and other mean models: the distribution around the mean: normal, lognormal or gamma.
     family: Family = Some(Family::Normal),
     /// Scaling of the contexts: standard, min-max or none.
@@ -284,18 +289,28 @@ fn shown<T: Serialize>(v: &Option<T>) -> String {
 impl Flat {
     /// The fields whose values decide which others have an effect.
     pub(crate) const CHOICES: &[&str] =
-        &["policy", "family", "context_map", "std", "estimator", "proximal_steps", "start"];
+        &["policy", "objective", "family", "context_map", "std", "estimator", "proximal_steps", "start"];
 
     /// Fields that came after settings belonged to choices: no older file lists them.
-    const YOUNGER: &[&str] = &["models", "action_grid"];
+    const YOUNGER: &[&str] = &["models", "action_grid", "objective", "tail"];
 
     fn younger(field: &str) -> bool {
         Self::YOUNGER.contains(&field) || Self::SETTINGS.contains(&field)
     }
 
     /// The fields of the greedy policy.
-    pub(super) const GREEDY: &[&str] =
-        &["models", "std_share", "step", "min_action", "max_action", "max_change", "action_grid", "action_scale"];
+    pub(super) const GREEDY: &[&str] = &[
+        "models",
+        "std_share",
+        "step",
+        "min_action",
+        "max_action",
+        "max_change",
+        "action_grid",
+        "action_scale",
+        "objective",
+        "tail",
+    ];
 
     /// The policy that is written, or the one that the other fields belong to.
     pub(super) fn meant(&self) -> PolicyName {
@@ -311,6 +326,9 @@ impl Flat {
     pub(crate) fn stranger(&self, field: &str) -> Option<&'static str> {
         let (d, f) = (Flat::defaults(), self);
         let (policy, std) = (Some(f.meant()), f.std.or(d.std));
+        if field == "tail" && policy == Some(PolicyName::Greedy) && f.objective != Some(ObjectiveName::Cvar) {
+            return Some("objective = cvar");
+        }
         if Self::GREEDY.contains(&field) {
             return (policy != Some(PolicyName::Greedy)).then_some("policy = greedy");
         }

@@ -13,7 +13,7 @@ mod tests;
 
 pub use choices::{
     Baseline, BaselineName, Basis, ContextChoice, Descent, EstimatorChoice, GreedyChoice, GridChoice, GridName,
-    MeanChoice, ModelChoice, ModelsName, OptimiserName, StartName, StdChoice,
+    MeanChoice, ModelChoice, ModelsName, ObjectiveName, OptimiserName, StartName, StdChoice,
 };
 pub(crate) use flat::{Flat, idle};
 
