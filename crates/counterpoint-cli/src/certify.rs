@@ -437,7 +437,13 @@ pub(crate) fn tell(c: &Certificate, outcome: &str) {
     };
     row(&format!("{outcome} of the log"), &c.logged);
     row(&format!("{outcome} of the policy"), &c.value);
-    row("difference (paired)", &c.difference);
+    match &c.beside {
+        Some(b) => {
+            row("difference (paired, DR)", &c.difference);
+            row("difference (SNIPS)", &b.difference);
+        }
+        None => row("difference (paired)", &c.difference),
+    }
     say::line(format_args!(
         "  one-sided p-value {:.2e}; {:.0} test rows, {:.0} effective ({:.1}%), mean weight {:.3}",
         c.p_value,

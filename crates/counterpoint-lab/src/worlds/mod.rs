@@ -2,23 +2,27 @@
 //!
 //! In most of them the outcome depends on contexts and chance but not on the action, so that every policy is worth exactly what the log
 //! is, whatever it plays: `deploy` is then an error. In others the policy mirrors the log about the best action (again no gain), plays
-//! where the log never was (worse, but no row shows it), or is truly better. [`CELLS`] and [`ATTACKS`] helped to find the rules, [`FOES`]
-//! came after them; in [`LEARNABLE`] worlds the policy is not given but learned from the log.
+//! where the log never was (worse, but no row shows it), or is truly better. [`CELLS`] and [`ATTACKS`] helped to find the rules, [`FOES`] and
+//! [`STRANGERS`] came after them; in [`LEARNABLE`] worlds the policy is not given but learned from the log.
 
 mod attacks;
 mod cells;
 mod foes;
 mod learned;
 mod rows;
+mod strangers;
 
 pub use attacks::ATTACKS;
 pub use cells::CELLS;
 pub use foes::FOES;
 pub use learned::{Ends, LEARNABLE, learned};
-pub use rows::{Leads, Unlogged, clusters, leads, run_clusters};
+pub use rows::{
+    Leads, Miswritten, Unlogged, clusters, leads, miswritten, run_clusters, run_unequal_clusters, unequal_clusters,
+};
+pub use strangers::STRANGERS;
 
 use crate::validity::Rate;
-use counterpoint::certify::{Certificate, Terms, Verdict, certify};
+use counterpoint::certify::{Certificate, Estimator, Terms, Verdict, certify};
 use counterpoint::policy::{Family, Law, TargetPolicy};
 use counterpoint::{Engine, Log, Result};
 use rand::rngs::ChaCha8Rng;
@@ -96,6 +100,24 @@ pub enum Logging {
         /// The std of each.
         std: f64,
     },
+    /// A normal law, but sometimes anything within `reach` of its mean, equally likely.
+    Explores {
+        /// The normal law.
+        usual: Gauss,
+        /// How often it explores.
+        share: f64,
+        /// How far.
+        reach: f64,
+    },
+    /// ln of the action is normal.
+    LogNormal(Gauss),
+    /// A gamma law of a whole shape.
+    Gamma {
+        /// Its shape.
+        shape: u32,
+        /// Its mean.
+        mean: Of,
+    },
 }
 
 impl Logging {
@@ -124,6 +146,26 @@ impl Logging {
                 let a = mean(x) + at[hump] + std * normal(rng);
                 let density = |c: &f64| Family::Normal.log_density(a, mean(x) + c, *std).value.exp();
                 (a, at.iter().map(density).sum::<f64>() / at.len() as f64)
+            }
+            Logging::Explores { usual, share, reach } => {
+                let mean = (usual.mean)(x);
+                let a = if uniform(rng) < *share {
+                    mean + reach * (2.0 * uniform(rng) - 1.0)
+                } else {
+                    mean + (usual.std)(x) * normal(rng)
+                };
+                let anywhere = if (a - mean).abs() <= *reach { 0.5 / reach } else { 0.0 };
+                (a, (1.0 - share) * usual.log_density(x, a).exp() + share * anywhere)
+            }
+            Logging::LogNormal(law) => {
+                let ln = (law.mean)(x) + (law.std)(x) * normal(rng);
+                (ln.exp(), (law.log_density(x, ln) - ln).exp())
+            }
+            Logging::Gamma { shape, mean } => {
+                let (k, scale) = (f64::from(*shape), mean(x) / f64::from(*shape));
+                let a = scale * (0..*shape).map(|_| exponential(rng)).sum::<f64>();
+                let factorial: f64 = (1..*shape).map(|i| f64::from(i).ln()).sum();
+                (a, ((k - 1.0) * (a / scale).ln() - a / scale - factorial).exp() / scale)
             }
         }
     }
@@ -177,7 +219,7 @@ pub type Chance = fn(&[f64], f64, &mut ChaCha8Rng) -> f64;
 
 /// Every world that a policy is certified in.
 pub fn all() -> impl Iterator<Item = &'static Cell> {
-    CELLS.iter().chain(ATTACKS).chain(FOES)
+    CELLS.iter().chain(ATTACKS).chain(FOES).chain(STRANGERS)
 }
 
 /// A world with its policy.
@@ -295,16 +337,20 @@ pub struct Outcomes {
     pub too_good: Rate,
     /// The mean share of the policy's mass that was missing.
     pub missing: f64,
+    /// A model of the outcome took part.
+    pub robust: Rate,
+    /// The mean width of the interval of the difference, of logs that were not refused.
+    pub width: f64,
 }
 
 /// Certifies the policy of a cell on `logs` logs of n valid and n test rows.
-pub fn run(cell: &Cell, n: usize, logs: usize, seed: u64) -> Result<Outcomes> {
+pub fn run(cell: &Cell, n: usize, logs: usize, seed: u64, terms: &Terms) -> Result<Outcomes> {
     let certificates: Vec<Certificate> = (0..logs as u64)
         .into_par_iter()
         .map_init(Engine::single, |engine, k| {
             let at = (seed << 32) + (n as u64) * 100_003 + 2 * k;
             let (valid, test) = (cell.log(n, at)?, cell.log(n, at + 1)?);
-            certify(&cell.policy, &valid.on(engine), &test.on(engine), &Terms { seed: k, ..Terms::default() })
+            certify(&cell.policy, &valid.on(engine), &test.on(engine), &Terms { seed: k, ..terms.clone() })
         })
         .collect::<Result<_>>()?;
     let mut o = Outcomes::default();
@@ -320,6 +366,11 @@ impl Outcomes {
         self.missing = (self.missing * before + c.missing) / (before + 1.0);
         self.refused.count(refused);
         self.deploy.count(c.deploys());
+        self.robust.count(c.estimator == Estimator::Dr);
+        if !refused {
+            let passed = (self.refused.trials - self.refused.hits) as f64;
+            self.width += (c.difference.upper - c.difference.lower - self.width) / passed;
+        }
         if let Some(v) = value.filter(|_| !refused) {
             self.held.count(c.value.holds(v));
             self.too_good.count(if cost { v > c.value.upper } else { v < c.value.lower });

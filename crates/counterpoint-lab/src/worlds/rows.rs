@@ -11,6 +11,32 @@ use rayon::prelude::*;
 /// Rows of a cluster.
 const ROWS_A_CLUSTER: usize = 10;
 
+/// A log of clusters of unequal size, most of them of few rows and some of a hundred; else like [`clusters`].
+pub fn unequal_clusters(correlation: f64, count: usize, seed: u64) -> Result<Log> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut columns: [Vec<f64>; 4] = Default::default();
+    let mut keys = Vec::new();
+    let (common, own) = (correlation.sqrt(), (1.0 - correlation).sqrt());
+    for cluster in 0..count {
+        let (habit, level) = (normal(&mut rng), normal(&mut rng));
+        let rows = (uniform(&mut rng).max(1e-3).powf(-0.9) as usize).min(100);
+        for _ in 0..rows {
+            let a = common * habit + own * normal(&mut rng);
+            let y = common * level + own * normal(&mut rng);
+            let p = (-0.5 * a * a).exp() / std::f64::consts::TAU.sqrt();
+            columns.iter_mut().zip([normal(&mut rng), a, p, y]).for_each(|(c, v)| c.push(v));
+            keys.push(cluster.to_string());
+        }
+    }
+    let [x, a, p, y] = columns;
+    Log::builder().context("x", x).action("a", a).propensity("p", p).cost("y", y).cluster("user", keys).build()
+}
+
+/// Certifies a policy without gain on logs of clusters of unequal size.
+pub fn run_unequal_clusters(correlation: f64, count: usize, logs: usize, seed: u64) -> Result<Outcomes> {
+    run_logs(logs, |k| unequal_clusters(correlation, 4 * count, (seed << 32) + k))
+}
+
 /// A log of clusters whose rows share an action habit and an outcome level, each with this correlation; the outcome does not depend on
 /// the action. `named`: whether the log says which rows belong together.
 pub fn clusters(correlation: f64, count: usize, named: bool, seed: u64) -> Result<Log> {
@@ -99,6 +125,110 @@ impl Unlogged {
     }
 }
 
+/// How densities that were logged may be wrong; the log is N(.7 x, .6), and the outcome follows the context alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Miswritten {
+    /// They are right.
+    Right,
+    /// Those of a policy that does not look at the context.
+    Other,
+    /// Those of the mean of last year, which lay .4 lower.
+    Stale,
+    /// Those of a policy with twice the spread.
+    Wide,
+    /// Those of the row before.
+    Swapped,
+    /// Twice too large.
+    Doubled,
+    /// A tenth of them: probabilities of buckets.
+    Bucketed,
+    /// Their negative logarithms.
+    Logarithms,
+}
+
+impl Miswritten {
+    /// Every way.
+    pub const ALL: [Miswritten; 8] = [
+        Miswritten::Right,
+        Miswritten::Other,
+        Miswritten::Stale,
+        Miswritten::Wide,
+        Miswritten::Swapped,
+        Miswritten::Doubled,
+        Miswritten::Bucketed,
+        Miswritten::Logarithms,
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Miswritten::Right => "right",
+            Miswritten::Other => "of a policy that is blind to the context",
+            Miswritten::Stale => "of a mean .4 lower",
+            Miswritten::Wide => "of twice the spread",
+            Miswritten::Swapped => "of the row before",
+            Miswritten::Doubled => "twice too large",
+            Miswritten::Bucketed => "a tenth, as probabilities of buckets",
+            Miswritten::Logarithms => "negative logarithms",
+        }
+    }
+
+    /// A log of n rows.
+    pub fn log(self, n: usize, seed: u64) -> Result<Log> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut columns: [Vec<f64>; 4] = Default::default();
+        let density = |a: f64, mean: f64, std: f64| {
+            (-0.5 * ((a - mean) / std).powi(2)).exp() / (std * std::f64::consts::TAU.sqrt())
+        };
+        let mut before = 0.5;
+        for _ in 0..n {
+            let x = normal(&mut rng);
+            let (a, y) = (0.7 * x + 0.6 * normal(&mut rng), 2.0 * x + 0.5 * normal(&mut rng));
+            let right = density(a, 0.7 * x, 0.6);
+            let p = match self {
+                Miswritten::Right => right,
+                Miswritten::Other => density(a, 0.0, 0.9219544457292888),
+                Miswritten::Stale => density(a, 0.7 * x - 0.4, 0.6),
+                Miswritten::Wide => density(a, 0.7 * x, 1.2),
+                Miswritten::Swapped => before,
+                Miswritten::Doubled => 2.0 * right,
+                Miswritten::Bucketed => 0.1 * right,
+                Miswritten::Logarithms => right.ln().abs().max(1e-9),
+            };
+            before = right;
+            columns.iter_mut().zip([x, a, p, y]).for_each(|(c, v)| c.push(v));
+        }
+        let [x, a, p, y] = columns;
+        let zero = vec![0.0; n];
+        Log::builder().context("x0", x).context("x1", zero).action("a", a).propensity("p", p).reward("y", y).build()
+    }
+}
+
+/// Certifies a policy without gain, N(.7 x + .3, .5), on logs of n valid and n test rows whose densities were written down in this way.
+pub fn miswritten(way: Miswritten, n: usize, logs: usize, seed: u64) -> Outcomes {
+    let policy = Gauss { mean: |x| 0.7 * x[0] + 0.3, std: |_| 0.5 };
+    let certificates: Vec<Option<Certificate>> = (0..logs as u64)
+        .into_par_iter()
+        .map_init(Engine::single, |engine, k| {
+            let at = (seed << 32) + 2 * k;
+            let (valid, test) = (way.log(n, at).ok()?, way.log(n, at + 1).ok()?);
+            certify(&policy, &valid.on(engine), &test.on(engine), &Terms { seed: k, ..Terms::default() }).ok()
+        })
+        .collect();
+    let mut o = Outcomes::default();
+    for c in certificates {
+        match c {
+            Some(c) => o.add(&c, None, false),
+            // a log that is not accepted is refused
+            None => {
+                o.refused.count(true);
+                o.deploy.count(false);
+            }
+        }
+    }
+    o
+}
+
 /// What happened to logs with estimated densities.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Leads {
@@ -136,11 +266,15 @@ pub fn leads(way: Unlogged, n: usize, logs: usize, seed: u64) -> Leads {
 
 /// Certifies a policy without gain on logs of clusters.
 pub fn run_clusters(correlation: f64, count: usize, named: bool, logs: usize, seed: u64) -> Result<Outcomes> {
+    run_logs(logs, |k| clusters(correlation, 4 * count, named, (seed << 32) + k))
+}
+
+fn run_logs(logs: usize, log: impl Fn(u64) -> Result<Log> + Sync) -> Result<Outcomes> {
     let policy = counterpoint::Policy::constant(counterpoint::policy::Family::Normal, &["x"], &["a"], &[0.5], &[0.8])?;
     let certificates: Vec<Certificate> = (0..logs as u64)
         .into_par_iter()
         .map_init(Engine::single, |engine, k| {
-            let parts = clusters(correlation, 4 * count, named, (seed << 32) + k)?.split(SplitRule::default())?;
+            let parts = log(k)?.split(SplitRule::default())?;
             let terms = Terms { seed: k, ..Terms::default() };
             certify(&policy, &parts.valid.on(engine), &parts.test.on(engine), &terms)
         })

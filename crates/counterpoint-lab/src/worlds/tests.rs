@@ -11,7 +11,7 @@ fn most(level: f64, trials: usize) -> usize {
 }
 
 fn check(cell: &Cell, n: usize, logs: usize) {
-    let o = run(cell, n, logs, 91).unwrap();
+    let o = run(cell, n, logs, 91, &Terms::default()).unwrap();
     match cell.truth {
         Truth::NoGain => assert!(o.deploy.hits <= most(0.03, logs), "{}, {n}: deploy {}", cell.name, o.deploy),
         // missed: a loss that happens in one row of 300 and in none of these; a law that 300 rows do not show (docs/validity.md)

@@ -34,8 +34,13 @@ fn say(words: &str) -> Advice {
 }
 
 /// What would help; nothing for a policy that passes, nor under the paper's rule, which has other figures.
-pub(super) fn advise(verdict: Verdict, case: &Case, figures: &GateFigures, terms: &Terms) -> Advice {
+/// `doubted`: the densities themselves are refused.
+pub(super) fn advise(verdict: Verdict, case: &Case, figures: &GateFigures, doubted: bool, terms: &Terms) -> Advice {
     match (verdict, terms.mode) {
+        (Verdict::Invalid, Mode::Default) if doubted => say(
+            "more rows would not help: find out which policy acted when these rows were logged, and log its densities, or have them \
+             estimated (`--propensity fit`)",
+        ),
         (Verdict::Invalid, Mode::Default) => of_refused(figures, terms),
         (Verdict::Keep, Mode::Default) => of_kept(case, terms),
         _ => Advice::default(),
@@ -90,7 +95,9 @@ fn of_kept(case: &Case, terms: &Terms) -> Advice {
     }
     let times = if case.is_thin() { THIN } else { 1.0 };
     let error = d.std_error.max(case.null_error) * times;
-    let needed = case.rows * math::powi((normal_quantile(terms) + POWER) * error / gain, 2);
+    // what rare harm may add falls with the rows themselves
+    let rare = case.rows * case.rare_harm(terms) / gain;
+    let needed = case.rows * math::powi((normal_quantile(terms) + POWER) * error / gain, 2) + rare;
     if needed.is_nan() || needed > HOPELESS * case.rows {
         return say("the gain, if there is any, is too small to be shown: another policy might gain more");
     }

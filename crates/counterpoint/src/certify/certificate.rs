@@ -27,6 +27,26 @@ pub enum Verdict {
     Invalid,
 }
 
+/// How the difference between policy and log is estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Estimator {
+    /// Self-normalised importance weights, less what contexts explain of the outcome where they do.
+    #[default]
+    Snips,
+    /// Doubly robust, with a model of the outcome in contexts and actions that was learned from valid rows.
+    Dr,
+}
+
+/// The difference by the estimator that the verdict does not rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Which.
+    pub estimator: Estimator,
+    /// Its difference.
+    pub difference: Interval,
+}
+
 /// p-values of one policy among several, adjusted so that the chance of any false `deploy` stays below delta / 2.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Adjusted {
@@ -55,8 +75,14 @@ pub struct Certificate {
     pub value: Interval,
     /// The log's own value on the same rows.
     pub logged: Interval,
-    /// The first minus the second, paired row by row.
+    /// The first minus the second, paired row by row, by the estimator that was declared.
     pub difference: Interval,
+    /// How the difference was estimated: declared from valid rows, before a test row was read.
+    #[serde(default)]
+    pub estimator: Estimator,
+    /// The difference by the other estimator, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// One-sided p-value of "the policy is no better than the log".
     pub p_value: f64,
     /// The standard error that the difference would have if weights and outcomes had nothing to do with each other; the p-value takes the larger.
@@ -122,6 +148,9 @@ impl Certificate {
                 (b.least_value, b.least_difference) = (-b.least_value, -b.least_difference);
                 b.cost_range = [-b.cost_range[1], -b.cost_range[0]];
             }
+            if let Some(b) = &mut turned.beside {
+                b.difference = b.difference.to_user(Outcome::Reward);
+            }
             turned.direction = direction;
         }
         turned
@@ -168,7 +197,7 @@ impl Certificate {
 
     /// Which of the reasons are checks of the weights that failed; empty where the figures may be believed.
     pub fn refusals(&self) -> Vec<String> {
-        words::refusals(&self.evidence.figures(&self.valid), &self.terms)
+        words::refusals(&self.evidence.figures(&self.valid), self.coverage.as_ref(), &self.terms)
     }
 
     /// Whether the verdict is to deploy.

@@ -14,8 +14,10 @@
 //! missing a little everywhere lies beside what was seen; contexts in which the policy does what the log never did (`away`) are
 //! another matter, however few they are.
 
+use super::audit::audit;
 use super::interval::Interval;
 use super::law::Law;
+use super::robust::{Declared, declare};
 use super::terms::Terms;
 use crate::data::{Sample, Sampled, Summaries, Weighting};
 use crate::error::Result;
@@ -32,7 +34,7 @@ const LOOKED_AT: usize = 200_000;
 const ERRORS: f64 = 3.3;
 
 /// Rows of a cell at least.
-const FEWEST: usize = 15;
+pub(super) const FEWEST: usize = 15;
 
 /// ln w below this is no density at all.
 const LEAST_LOG: f64 = -8.0;
@@ -78,6 +80,10 @@ pub struct Coverage {
     pub away: f64,
     /// How many of the log's standard deviations the policy's mean lies from the log's, given x: median, 90%, 99% and largest.
     pub distance: Option<[f64; 4]>,
+    /// Contexts in which the logged densities cannot be those of the logged actions, where there are any: the mean weight there is that of the
+    /// log's own fitted law, and should be 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub densities: Option<Region>,
 }
 
 /// Rows that are looked at, and what a policy says of them.
@@ -112,6 +118,11 @@ impl Rows {
         self.weights[i]
     }
 
+    /// Contexts, then actions.
+    pub(super) fn column(&self, i: usize, c: usize) -> f64 {
+        if c < self.d { self.x(i)[c] } else { self.a(i, c - self.d) }
+    }
+
     pub(super) fn a(&self, i: usize, c: usize) -> f64 {
         self.sample.a[i * self.q + c]
     }
@@ -121,6 +132,7 @@ impl Rows {
 pub(super) struct Looked {
     pub(super) coverage: Coverage,
     pub(super) control: Option<Control>,
+    pub(super) declared: Option<Declared>,
 }
 
 /// Looks at a policy on the valid and the test part. A policy that stands in columns of the log has a density at the logged actions
@@ -160,8 +172,13 @@ pub(super) fn look(
     let away = beyond.as_ref().map_or(0.0, |b| mean(b, MOSTLY));
     let beyond = beyond.map(|b| mean(&b, 0.0));
     let missing = beyond.unwrap_or(0.0).max(lacking);
-    let coverage = Coverage { missing, regions, beyond, away, distance };
-    Ok(Some(Looked { coverage, control: control(&v) }))
+    let schema = valid.schema();
+    // who lets any mean weight pass has densities that are known up to a factor
+    let exact = terms.gate.max_mean_weight_error < 1.0;
+    let densities = if exact { audit(&law, [&v, &t], &schema.contexts, schema.weighting, terms) } else { None };
+    let coverage = Coverage { missing, regions, beyond, away, distance, densities };
+    let declared = if terms.robust { declare(&v, policy, of_contexts) } else { None };
+    Ok(Some(Looked { coverage, control: control(&v), declared }))
 }
 
 /// Mass that is missing in unsupported cells.
@@ -171,32 +188,46 @@ fn lack(regions: &[Region]) -> f64 {
 
 /// Cells that were cut on valid rows, with their mean weight on test rows.
 fn regions(tree: &Tree, t: &Rows, names: &[String], weighting: Weighting, terms: &Terms) -> Vec<Region> {
+    let lacks = |rows: f64, m: &Interval| {
+        let lack = 1.0 - m.estimate;
+        rows >= FEWEST as f64 && lack > LACK && lack > ERRORS * m.std_error
+    };
+    let found = cell_means(tree, t, &t.weights, names, weighting, terms).into_iter();
+    let mut regions: Vec<Region> =
+        found.map(|(rows, r)| Region { unsupported: lacks(rows, &r.mean_weight), ..r }).collect();
+    regions.sort_by(|a, b| a.mean_weight.estimate.total_cmp(&b.mean_weight.estimate));
+    regions
+}
+
+/// Rows and mean weight of every cell.
+pub(super) fn cell_means(
+    tree: &Tree,
+    t: &Rows,
+    weights: &[f64],
+    names: &[String],
+    weighting: Weighting,
+    terms: &Terms,
+) -> Vec<(f64, Region)> {
     // rows, then sums of s, s w, s^2, s^2 w and s^2 w^2: rows may have been kept more or less often
     let mut sums = vec![[0.0; 6]; tree.cells()];
     let total: f64 = t.sample.omega.iter().sum();
-    for i in 0..t.len() {
-        let w = t.weights[i];
+    for (i, &w) in weights.iter().enumerate() {
         let cell = &mut sums[tree.cell(|c| t.x(i)[c]).0];
         let (s, square) = (t.sample.omega[i], weighting.squared(t.sample.omega[i]));
         cell.iter_mut().zip([1.0, s, s * w, square, square * w, square * w * w]).for_each(|(sum, v)| *sum += v);
     }
-    let spread = spread(&t.weights);
-    let mut regions: Vec<Region> = Vec::new();
+    let spread = spread(weights);
+    let mut regions = Vec::new();
     for (number, [n, s, w, squares, sw, sww]) in sums.into_iter().enumerate().filter(|(_, s)| s[0] > 1.0 && s[1] > 0.0)
     {
         let mean = w / s;
         // a cell without a heavy row knows nothing of how rare such rows are: all rows together do
         let own = sww - 2.0 * mean * sw + mean * mean * squares;
         let error = own.max(spread * squares).sqrt() / s;
-        let unsupported = n >= FEWEST as f64 && 1.0 - mean > LACK && 1.0 - mean > ERRORS * error;
-        regions.push(Region {
-            contexts: named(tree, number, names),
-            share: s / total,
-            mean_weight: Interval::normal((mean, error), terms),
-            unsupported,
-        });
+        let mean_weight = Interval::normal((mean, error), terms);
+        let contexts = named(tree, number, names);
+        regions.push((n, Region { contexts, share: s / total, mean_weight, unsupported: false }));
     }
-    regions.sort_by(|a, b| a.mean_weight.estimate.total_cmp(&b.mean_weight.estimate));
     regions
 }
 
@@ -228,13 +259,17 @@ pub(super) fn named(tree: &Tree, number: usize, names: &[String]) -> String {
     if said.is_empty() { "all contexts".into() } else { said.join(" and ") }
 }
 
+/// How trees over contexts alone are grown on n rows.
+fn of_contexts(n: usize) -> Growth {
+    Growth { cells: 16, rows: (n / 40).max(25) }
+}
+
 /// What contexts explain of the cost, where they explain it on rows that were not used to find it: at least 3% of its variance.
 fn control(v: &Rows) -> Option<Control> {
-    let growth = |n: usize| Growth { cells: 16, rows: (n / 40).max(25) };
     let rows = |parity: usize| (0..v.len()).filter(move |i| i % 2 == parity);
     let x: Vec<f64> = rows(0).flat_map(|i| v.x(i).to_vec()).collect();
     let y: Vec<f64> = rows(0).map(|i| v.sample.y[i]).collect();
-    let half = Tree::grow(&x, v.d, &y, growth(y.len()));
+    let half = Tree::grow(&x, v.d, &y, of_contexts(y.len()));
     let mean = y.iter().sum::<f64>() / y.len() as f64;
     let (mut left, mut total) = (0.0, 0.0);
     for i in rows(1) {
@@ -242,5 +277,5 @@ fn control(v: &Rows) -> Option<Control> {
         left += math::powi(y - half.cell(|c| v.x(i)[c]).1, 2);
         total += math::powi(y - mean, 2);
     }
-    (left < 0.97 * total).then(|| Control { cells: Tree::grow(&v.sample.x, v.d, &v.sample.y, growth(v.len())) })
+    (left < 0.97 * total).then(|| Control::Contexts(Tree::grow(&v.sample.x, v.d, &v.sample.y, of_contexts(v.len()))))
 }

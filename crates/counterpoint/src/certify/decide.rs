@@ -43,6 +43,8 @@ pub(super) struct Case {
     pub(super) rows: f64,
     /// The policy costs at most this much more than the log, whatever the number of rows.
     pub(super) guarantee: Option<f64>,
+    /// Rows of both parts that the variance of the costs rests on.
+    pub(super) varied: f64,
 }
 
 /// Something that a reader must know; words come later, in the user's direction.
@@ -58,6 +60,8 @@ pub(super) enum Remark {
     Thin { informative: f64, tail_index: Option<f64> },
     /// The same, but the gain is large enough or guaranteed.
     ThinButEnough,
+    /// Few rows make the outcomes vary: the worst that was seen may happen to rows that weigh more, and the interval was widened by that.
+    RareHarm { varied: f64, by: f64 },
     /// Mass is missing, and the interval was widened by what may happen there.
     Widened { missing: f64, assumed: bool },
     /// So much mass is missing that a range of outcomes must be stated.
@@ -108,6 +112,15 @@ pub(super) fn decide(mut case: Case, terms: &Terms) -> Decided {
             _ => {}
         }
     }
+    let harm = case.rare_harm(terms);
+    if harm > 0.0 {
+        let before = case.difference.upper;
+        (case.value, case.difference) = (case.value.widened(0.0, harm), case.difference.widened(0.0, harm));
+        if before < 0.0 && case.difference.upper >= 0.0 {
+            remarks.push(Remark::RareHarm { varied: case.varied, by: harm });
+        }
+        passes &= case.difference.upper < 0.0;
+    }
     if case.missing > 0.0 {
         let assumed = terms.cost_range.is_none();
         case.widen(case.range(terms));
@@ -139,6 +152,17 @@ impl Case {
     /// The range of costs, stated or seen.
     pub(super) fn range(&self, terms: &Terms) -> [f64; 2] {
         terms.cost_range.unwrap_or(self.seen)
+    }
+
+    /// What the worst outcome that was seen, or that the stated range has, may add to the mean without having shown. Where the variance of all costs rests
+    /// on few rows, losses are rare, and may be larger or commoner where the policy acts: none on n_eff rows is no more than a share of
+    /// -ln(delta / 2) / n_eff of them ("rule of three").
+    pub(super) fn rare_harm(&self, terms: &Terms) -> f64 {
+        if self.varied >= FEW {
+            return 0.0;
+        }
+        let worst = self.range(terms)[1].max(self.seen[1]) - self.value.estimate;
+        -terms.tail().ln() * worst.max(0.0) / self.effective
     }
 
     /// The gain in half widths of its interval, the error being at least that without a gain.

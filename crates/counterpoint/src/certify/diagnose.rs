@@ -1,6 +1,6 @@
 //! What an estimate rests on: effective rows, mean weight, the tail of the weights.
 
-use super::interval::Interval;
+use super::interval::{Figure, Interval};
 use super::terms::Terms;
 use crate::data::{Digest, Weighting};
 use crate::error::{Error, Result};
@@ -63,11 +63,18 @@ pub(super) struct Part {
     pub(super) diagnostics: Diagnostics,
     /// Degrees of freedom of the standard error of the log's own mean cost.
     pub(super) logged_freedom: f64,
+    /// Sums of the squares and of the fourth powers of the costs about their mean.
+    pub(super) powers: [f64; 2],
 }
 
 impl Part {
     /// Adds up weighted rows in three passes, with `replicates` replicates.
     pub(super) fn new(rows: &dyn Weighed, replicates: usize, terms: &Terms) -> Result<Self> {
+        Part::about(rows, replicates, terms, None)
+    }
+
+    /// The same with costs less this number in place of their mean.
+    pub(super) fn about(rows: &dyn Weighed, replicates: usize, terms: &Terms, centre: Option<f64>) -> Result<Self> {
         let totals = ask_weights(rows, Totals)?;
         if let Some((id, log_w)) = totals.broken {
             return Err(Error::numeric("ln w", format!("{log_w} is not a weight")).at(format!("row {}", id + 1)));
@@ -75,7 +82,8 @@ impl Part {
         if totals.top == f64::NEG_INFINITY {
             return Err(Error::numeric("weights", "the policy gives density 0 to every logged action"));
         }
-        let (n, log_scale, centre) = (totals.cost.n, totals.log_mean(), totals.cost.mean());
+        let (n, log_scale) = (totals.cost.n, totals.log_mean());
+        let centre = centre.unwrap_or_else(|| totals.cost.mean());
         let ask = Bootstrap { replicates, seed: terms.seed, log_scale, centre, of: Powers::Weights };
         let sums = summed(rows, ask, totals.weighting)?;
         let own = &sums.own;
@@ -109,18 +117,18 @@ impl Part {
             outside: totals.outside / n,
         };
         let logged_freedom = freedom(draws * shape.participation(2).min(counted), draws * counted);
-        Ok(Part { totals, sums, log_scale, centre, diagnostics, logged_freedom })
+        let powers = [shape.powers[2][0] * draws, shape.powers[2][1] * draws];
+        Ok(Part { totals, sums, log_scale, centre, diagnostics, logged_freedom, powers })
     }
 
     /// How much larger the variance of the difference is than that of independent rows: its variance over replicates, in which clusters
     /// are drawn as a whole, over that of its influence function. 1 without clusters.
-    pub(super) fn design_effect(&self, terms: &Terms) -> f64 {
-        let (b, (_, se)) = (terms.replicates(), self.sums.own.difference());
+    pub(super) fn design_effect(&self, figure: Figure, terms: &Terms) -> f64 {
+        let (b, (_, se)) = (terms.replicates(), figure(&self.sums.own));
         if self.diagnostics.clusters.is_none() || b < 2 || se.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
             return 1.0;
         }
-        let values: Vec<f64> =
-            (0..b).map(|k| self.sums.replicate(k).difference().0).filter(|v| v.is_finite()).collect();
+        let values: Vec<f64> = (0..b).map(|k| figure(&self.sums.replicate(k)).0).filter(|v| v.is_finite()).collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / values.len() as f64;
         (variance / (se * se)).max(1.0)

@@ -2,18 +2,18 @@
 
 use super::advice::advise;
 use super::bound;
-use super::certificate::{Certificate, Verdict};
+use super::certificate::{Beside, Certificate, Estimator, Verdict};
 use super::coverage::{AWAY, Coverage, NEGLIGIBLE, look};
 use super::decide::{Case, FEW, decide};
 use super::diagnose::{Diagnostics, Part};
 use super::evidence::GateEvidence;
-use super::interval::{self, Interval};
+use super::interval::{self, Figure, Interval};
 use super::subject::Subject;
 use super::terms::{Method, Mode, Terms};
 use super::words;
 use crate::data::{Outcome, Propensities};
 use crate::error::{Error, Result};
-use crate::folds::{Moments, Weighed};
+use crate::folds::{Control, Moments, Weighed};
 use crate::math;
 use crate::policy::TargetPolicy;
 use crate::source::Source;
@@ -45,13 +45,23 @@ pub(super) enum Replicating {
 pub(super) struct Rows<'a> {
     plain: [&'a dyn Weighed; 2],
     controlled: Option<[&'a dyn Weighed; 2]>,
+    robust: Option<Robust<'a>>,
     coverage: Option<Coverage>,
+}
+
+/// The terms of the doubly robust difference, and what its model leaves of the costs.
+#[derive(Clone, Copy)]
+struct Robust<'a> {
+    terms: [&'a dyn Weighed; 2],
+    left: [&'a dyn Weighed; 2],
+    /// The variance of what the model expects of the policy less what it says of the log.
+    spread: f64,
 }
 
 impl<'a> Rows<'a> {
     /// Rows of which nothing else is known.
     pub(super) fn plain(valid: &'a dyn Weighed, test: &'a dyn Weighed) -> Self {
-        Rows { plain: [valid, test], controlled: None, coverage: None }
+        Rows { plain: [valid, test], controlled: None, robust: None, coverage: None }
     }
 }
 
@@ -75,22 +85,33 @@ pub(super) fn judge(
         Mode::Default => look(policy, valid, test, terms)?,
         Mode::Paper => None,
     };
-    let (coverage, control) = looked.map_or((None, None), |l| (Some(l.coverage), l.control));
-    let weigh = |source| Source::weigh(source, policy);
-    let plain = [weigh(valid)?, weigh(test)?];
-    let controlled = match &control {
-        Some(control) => Some([valid.weigh_with(policy, Some(control))?, test.weigh_with(policy, Some(control))?]),
-        None => None,
+    let (coverage, control, declared) =
+        looked.map_or((None, None, None), |l| (Some(l.coverage), l.control, l.declared));
+    let weigh = |c: Option<&Control>| Ok([valid.weigh_with(policy, c)?, test.weigh_with(policy, c)?]);
+    let weigh_if = |c: Option<Control>| c.map(|c| weigh(Some(&c))).transpose();
+    let plain = weigh(None)?;
+    let controlled = weigh_if(control)?;
+    let spread = declared.as_ref().map_or(0.0, |d| d.spread);
+    let left = weigh_if(declared.as_ref().map(|d| Control::Residuals(d.model.clone())))?;
+    let robust = weigh_if(declared.map(|d| Control::Robust(d.model)))?;
+    let rows = Rows {
+        plain: both(&plain),
+        controlled: controlled.as_ref().map(|c| both(c)),
+        robust: robust.as_ref().zip(left.as_ref()).map(|(r, l)| Robust { terms: both(r), left: both(l), spread }),
+        coverage,
     };
-    let rows =
-        Rows { plain: [&*plain[0], &*plain[1]], controlled: controlled.as_ref().map(|c| [&*c[0], &*c[1]]), coverage };
     examine(&rows, terms, test.schema().direction, evidence, replicating)
+}
+
+fn both<'a>(parts: &'a [Box<dyn Weighed + 'a>; 2]) -> [&'a dyn Weighed; 2] {
+    [&*parts[0], &*parts[1]]
 }
 
 /// The gain on rows that know nothing but the difference between policy and log.
 struct Paired {
     valid: Diagnostics,
     test: Part,
+    figure: Figure,
     freedom: f64,
     terms: Terms,
     interval: Interval,
@@ -99,36 +120,56 @@ struct Paired {
 }
 
 impl Paired {
-    fn new(rows: [&dyn Weighed; 2], terms: &Terms, evidence: &GateEvidence, replicating: Replicating) -> Result<Self> {
-        let known = Part::new(rows[0], 0, terms)?;
-        let test = Part::new(rows[1], terms.replicates(), terms)?;
+    /// By self-normalised weights.
+    fn snips(rows: [&dyn Weighed; 2], terms: &Terms, evidence: &GateEvidence, grows: Replicating) -> Result<Self> {
+        let parts = [Part::new(rows[0], 0, terms)?, Part::new(rows[1], terms.replicates(), terms)?];
+        let null = null_error(&parts);
+        Paired::new(rows[1], parts, Moments::difference, null, terms, evidence, grows)
+    }
+
+    /// By the terms of a model: their mean is the difference. Without a gain, what the model leaves has nothing to do with the weights.
+    fn robust(r: &Robust, terms: &Terms, evidence: &GateEvidence, grows: Replicating) -> Result<Self> {
+        // the mean of the terms is what is asked for: they are not centred
+        let part = |rows, replicates| Part::about(rows, replicates, terms, Some(0.0));
+        let parts = [part(r.terms[0], 0)?, part(r.terms[1], terms.replicates())?];
+        let left = [Part::new(r.left[0], 0, terms)?, Part::new(r.left[1], 0, terms)?];
+        let null = null_error(&left).hypot((r.spread / parts[1].diagnostics.rows).sqrt());
+        Paired::new(r.terms[1], parts, Moments::logged, null, terms, evidence, grows)
+    }
+
+    fn new(
+        rows: &dyn Weighed,
+        [known, test]: [Part; 2],
+        figure: Figure,
+        null: f64,
+        terms: &Terms,
+        evidence: &GateEvidence,
+        replicating: Replicating,
+    ) -> Result<Self> {
         let freedom = freedom(&known.diagnostics, &test.diagnostics, evidence);
-        let spread = (variance(&known, &test) / math::powi(test.totals.cost.std(), 2)).sqrt();
-        // outcomes of the test rows that are all the same have no spread to compare with, and no error either
-        let spread = if spread.is_finite() { spread } else { 1.0 };
-        let null_error = spread * test.sums.own.null_error() * test.design_effect(terms).sqrt();
+        let null = null.max(pooled_error([&known, &test], figure));
         let mut paired = Paired {
+            null_error: null * test.design_effect(figure, terms).sqrt(),
             valid: known.diagnostics,
+            figure,
             freedom,
             terms: terms.clone(),
             interval: Interval::default(),
             p_value: 1.0,
-            null_error,
             test,
         };
         paired.measure();
         while replicating == Replicating::Grows && paired.hangs_on_the_seed() {
             paired.terms.bootstrap = (4 * paired.terms.bootstrap).min(MOST_REPLICATES);
-            paired.test.resample(rows[1], &paired.terms)?;
+            paired.test.resample(rows, &paired.terms)?;
             paired.measure();
         }
         Ok(paired)
     }
 
     fn measure(&mut self) {
-        let sums = &self.test.sums;
         (self.interval, self.p_value) =
-            interval::interval(sums, Moments::difference, self.freedom, self.null_error, &self.terms);
+            interval::interval(&self.test.sums, self.figure, self.freedom, self.null_error, &self.terms);
     }
 
     /// Whether other replicates might well have said the other thing: the p-value is within three of its errors of the level.
@@ -139,6 +180,26 @@ impl Paired {
             && self.terms.bootstrap < MOST_REPLICATES
             && (self.p_value - level).abs() < 3.0 * (level * (1.0 - level) / b).sqrt()
     }
+}
+
+/// The error that the difference has if weights and costs have nothing to do with each other; costs as they vary in both parts together.
+fn null_error([known, test]: &[Part; 2]) -> f64 {
+    let spread = (variance(known, test) / test.totals.cost.std().powi(2)).sqrt();
+    // outcomes of the test rows that are all the same have no spread to compare with, and no error either
+    let spread = if spread.is_finite() { spread } else { 1.0 };
+    spread * test.sums.own.null_error()
+}
+
+/// The error that the influence of the rows of both parts makes: harm to which the valid rows alone bear witness is harm.
+fn pooled_error([known, test]: [&Part; 2], figure: Figure) -> f64 {
+    let per_row = |p: &Part| (p.diagnostics.rows, p.diagnostics.rows * figure(&p.sums.own).1.powi(2));
+    let ((n, v), (m, t)) = (per_row(known), per_row(test));
+    ((n * v + m * t) / (n + m) / m).sqrt()
+}
+
+/// Rows that a sum of squares rests on, from it and the sum of fourth powers.
+fn participation([squares, fourths]: [f64; 2]) -> f64 {
+    if fourths > 0.0 { squares * squares / fourths } else { f64::INFINITY }
 }
 
 /// The variance of the costs of both parts together: harm that happened to fall on the valid rows alone is harm.
@@ -182,7 +243,14 @@ pub(super) fn examine(
     let terms = &terms.in_costs(direction);
     let gate = Part::new(rows.plain[0], 0, terms)?;
     let part = Part::new(rows.plain[1], terms.replicates(), terms)?;
-    let paired = Paired::new(rows.controlled.unwrap_or(rows.plain), terms, evidence, replicating)?;
+    let snips = Paired::snips(rows.controlled.unwrap_or(rows.plain), terms, evidence, replicating)?;
+    let (paired, estimator, beside) = match &rows.robust {
+        Some(r) => {
+            let beside = Beside { estimator: Estimator::Snips, difference: snips.interval };
+            (Paired::robust(r, terms, evidence, replicating)?, Estimator::Dr, Some(beside))
+        }
+        _ => (snips, Estimator::Snips, None),
+    };
     let of_value = freedom(&gate.diagnostics, &part.diagnostics, evidence);
     let (value, p_of_value) = interval::interval(&part.sums, Moments::value, of_value, 0.0, terms);
     let value = match terms.mode {
@@ -213,16 +281,18 @@ pub(super) fn examine(
         effective: part.diagnostics.effective,
         rows: part.diagnostics.rows,
         guarantee: bound.as_ref().ok().map(|b| b.difference),
+        varied: participation([0, 1].map(|k| gate.powers[k] + part.powers[k])),
     };
     if terms.mode == Mode::Paper {
         case.p_value = p_of_value; // the mean cost is the centre of the costs, so it stands at 0 there
     }
     let figures = evidence.figures(&gate.diagnostics);
-    let refusals = words::refusals(&figures, terms);
+    let refusals = words::refusals(&figures, rows.coverage.as_ref(), terms);
+    let doubted = rows.coverage.as_ref().is_some_and(|c| c.densities.is_some());
     let decided = decide(case, terms);
     let verdict = if refusals.is_empty() { decided.verdict } else { Verdict::Invalid };
     let case = decided.case;
-    let advice = advise(verdict, &case, &figures, terms);
+    let advice = advise(verdict, &case, &figures, doubted, terms);
     let coverage = rows.coverage.clone().map(|c| Coverage { missing: case.missing, ..c });
     let mut certificate = Certificate {
         subject: Subject::default(),
@@ -232,6 +302,8 @@ pub(super) fn examine(
         value: case.value,
         logged: case.logged,
         difference: case.difference,
+        estimator,
+        beside,
         p_value: case.p_value,
         null_error: paired.null_error,
         adjusted: None,
@@ -256,7 +328,7 @@ pub(super) fn examine(
     let stretch = interval::stretch(paired.freedom, terms);
     let error = paired.interval.std_error.max(paired.null_error);
     let observed = if own { f64::INFINITY } else { paired.interval.estimate / (stretch * error) };
-    let replicates = interval::studentised(&paired.test.sums, Moments::difference, paired.terms.replicates());
+    let replicates = interval::studentised(&paired.test.sums, paired.figure, paired.terms.replicates());
     Ok(Judged { certificate, observed, replicates })
 }
 

@@ -55,6 +55,9 @@ const GAP: f64 = 0.25;
 /// .. and this share of the rows lies on either side: the tails of a law are thin, but no gap.
 const BESIDE: f64 = 0.05;
 
+/// How wide a probe of the densities is, in stds of the log.
+const PROBE: f64 = 0.5;
+
 /// The logging law given x, for each action column.
 pub(super) struct Law {
     columns: Vec<Column>,
@@ -218,6 +221,16 @@ impl Law {
     /// Fits the law to valid rows, as complex as test rows confirm.
     pub(super) fn fit(v: &Rows, t: &Rows) -> Result<Law> {
         Ok(Law { columns: (0..v.q).map(|c| Column::fit(v, t, c)).collect::<Result<_>>()? })
+    }
+
+    /// ln of the density, at row i, of a law half as wide as the log's, moved by so many of its stds.
+    pub(super) fn probe(&self, rows: &Rows, i: usize, place: f64) -> f64 {
+        let of = |(c, column): (usize, &Column)| {
+            let (mean, std) = column.at(rows.x(i));
+            let z = ((rows.a(i, c) - mean) / std - place) / PROBE;
+            -0.5 * z * z - (PROBE * std).ln() - 0.5 * std::f64::consts::TAU.ln()
+        };
+        self.columns.iter().enumerate().map(of).sum()
     }
 
     /// The z of the rows in ascending order, action by action.

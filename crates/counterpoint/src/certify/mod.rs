@@ -16,6 +16,7 @@
 
 mod abstain;
 mod advice;
+mod audit;
 mod bound;
 mod certificate;
 mod coverage;
@@ -33,6 +34,7 @@ mod mean_action;
 mod monitor;
 mod overturn;
 mod ratio;
+mod robust;
 mod segments;
 mod spread;
 mod subject;
@@ -42,7 +44,7 @@ mod words;
 
 pub use abstain::{Abstained, abstain};
 pub use bound::Bound;
-pub use certificate::{Adjusted, Certificate, Verdict};
+pub use certificate::{Adjusted, Beside, Certificate, Estimator, Verdict};
 pub use coverage::{Coverage, Region};
 pub use diagnose::{Diagnostics, QUANTILES};
 pub use evidence::GateEvidence;

@@ -76,6 +76,8 @@ pub struct Terms {
     pub seed: u64,
     /// Whether a gain that rests on estimated propensities is a reason to deploy; by default it is only promising.
     pub trust_estimated: bool,
+    /// Whether a model of the outcome that is learned from valid rows may take part, where it makes the difference more certain there.
+    pub robust: bool,
 }
 
 impl Default for Terms {
@@ -91,6 +93,7 @@ impl Default for Terms {
             outcome_range: None,
             seed: 0,
             trust_estimated: false,
+            robust: true,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A certificate in words, in the direction of the user's outcome.
 
-use super::certificate::{Certificate, Verdict};
-use super::coverage::Region;
+use super::certificate::{Beside, Certificate, Estimator, Verdict};
+use super::coverage::{Coverage, Region};
 use super::decide::Remark;
 use super::terms::{Mode, Terms};
 use crate::data::Outcome;
@@ -9,13 +9,24 @@ use crate::math;
 use crate::policy::GateFigures;
 use std::fmt;
 
-/// Why the gate says that the test part cannot tell; empty if it can.
-pub(super) fn refusals(figures: &GateFigures, terms: &Terms) -> Vec<String> {
+/// Why the gate, or the densities themselves, say that the test part cannot tell; empty if it can.
+pub(super) fn refusals(figures: &GateFigures, coverage: Option<&Coverage>, terms: &Terms) -> Vec<String> {
     let gate = match terms.mode {
         Mode::Default => terms.gate,
         Mode::Paper => terms.gate.share_alone(),
     };
-    gate.refusals(figures)
+    let mut why = gate.refusals(figures);
+    why.extend(coverage.and_then(|c| c.densities.as_ref()).map(densities));
+    why
+}
+
+fn densities(r: &Region) -> String {
+    let m = r.mean_weight;
+    format!(
+        "{}: weighed by the logged densities, the log's own law has mean weight {:.2} [{:.2}, {:.2}] instead of 1: these are not the \
+         densities of the logged actions (of another policy, of another time or row, or on another scale)",
+        r.contexts, m.estimate, m.lower, m.upper
+    )
 }
 
 /// All reasons: what was refused, what the figures decide, and what else must be known.
@@ -30,10 +41,23 @@ pub(super) fn reasons(
     reasons.extend(refusals);
     reasons.push(decision(c));
     reasons.extend(remarks.iter().filter(|r| !same(r)).map(|r| remark(c, r)));
+    reasons.extend(c.beside.as_ref().map(beside));
     let unsupported = c.coverage.iter().flat_map(|k| &k.regions).filter(|r| r.unsupported);
     reasons.extend(unsupported.take(3).map(region));
     reasons.extend(no_bound.map(String::from));
     reasons
+}
+
+fn beside(b: &Beside) -> String {
+    let d = b.difference;
+    let figures = format!("{} [{}, {}]", digits(d.estimate), digits(d.lower), digits(d.upper));
+    match b.estimator {
+        Estimator::Snips => format!(
+            "the difference is doubly robust (DR): a model of the outcome that was learned from the valid part takes part, declared before a test row was \
+             read; by weights alone (SNIPS) it is {figures}"
+        ),
+        Estimator::Dr => format!("with a model of the outcome (DR) the difference is {figures}"),
+    }
 }
 
 fn region(r: &Region) -> String {
@@ -69,6 +93,11 @@ fn remark(c: &Certificate, remark: &Remark) -> String {
         Remark::ThinButEnough => {
             "its error rests on few rows, but the gain is far larger than that, or is guaranteed".into()
         }
+        Remark::RareHarm { varied, by } => format!(
+            "but outcomes vary because of {varied:.0} rows in all: the worst of them may happen to rows that weigh more, which would cost up to {} \
+             per row without having shown; the intervals allow for it",
+            digits(*by)
+        ),
         Remark::Widened { missing, assumed } => format!(
             "{:.1}% of the policy's mass lies where the log has no rows; the intervals hold whatever outcome {} may happen there",
             100.0 * missing,

@@ -5,7 +5,7 @@ use super::{
     ActionHistograms, Dependence, EstimatorTable, Fact, Histogram, Leaderboard, OutcomeCurves, Part, PartWeights,
     Provenance, action_histograms, dependence, estimator_table, outcome_curves, weight_histogram,
 };
-use crate::certify::{Certificate, Interval, Overturn, Verdict, mean_action};
+use crate::certify::{Certificate, Estimator, Interval, Overturn, Verdict, mean_action};
 use crate::data::{Log, Outcome, Parts, Propensities};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -241,12 +241,21 @@ fn lift(c: &Certificate) -> Lift {
         part: "test".into(),
         rows: c.test.rows,
         confidence: c.terms.confidence,
-        method: format!("self-normalised importance sampling (SNIPS), paired with the log; {method}"),
+        method: format!("{}, paired with the log; {method}", estimator(c)),
         log: c.logged,
         policy: c.value,
         difference: c.difference,
         others: Vec::new(),
         p_value: Some(c.p_value),
+    }
+}
+
+fn estimator(c: &Certificate) -> &'static str {
+    match c.estimator {
+        Estimator::Snips => "self-normalised importance sampling (SNIPS)",
+        Estimator::Dr => {
+            "self-normalised importance sampling (SNIPS) for the value, doubly robust (DR, declared on the valid part) for the difference"
+        }
     }
 }
 

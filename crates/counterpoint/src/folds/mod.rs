@@ -6,6 +6,7 @@
 mod design;
 mod expect;
 mod facts;
+mod forest;
 mod gram;
 mod near;
 mod objective;
@@ -22,6 +23,7 @@ mod weights;
 pub use crate::estimate::Moments;
 pub use design::{Design, Precision};
 pub use facts::{Mass, MeanAction, OutcomeFacts, PropensityMass};
+pub use forest::{Forest, Masses};
 pub use gram::{Gram, LossOptions, fit_loss_model};
 pub(crate) use near::NearFold;
 pub use near::{Distances, NearMean, NearSums, NearValue};

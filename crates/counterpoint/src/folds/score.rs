@@ -6,6 +6,7 @@
 //! named by (seed, row number): the same row counts equally often on any machine, in any order, and for every policy,
 //! which is what lets several policies be compared on one set of replicates.
 
+use super::forest::Forest;
 use super::tree::Tree;
 use crate::data::{Block, Log, Span, Weighting};
 use crate::engine::{Engine, Fold, Placed};
@@ -130,21 +131,51 @@ pub(crate) struct Weigher<'a> {
     pub(crate) weighting: Weighting,
 }
 
-/// What contexts say of the cost, learned from other rows: g(x), one number a cell.
+/// What is taken out of the costs before they are weighed: what was learned from other rows of how contexts, or contexts and actions, explain
+/// them.
 ///
 /// The mean of w g(x) is that of g(x), whatever the policy, so y - g(x) has the same difference between policy and log as y; but
 /// contexts that happen to have too much or too little weight no longer pass for a gain, and what contexts explain of the
-/// outcome is no noise any more.
+/// outcome is no noise any more. A model q(x, a) takes out what actions explain as well; what it expects of the policy is then added
+/// again, row by row:
+///
+/// ```text
+/// u = w (y - q(x, a)) + E_pi q(x, .) - y          the mean of u is the difference, whatever q
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Control {
-    /// The cells, with the mean cost in each.
-    pub cells: Tree,
+pub enum Control {
+    /// Costs become y - g(x), one number a cell of contexts.
+    Contexts(Tree),
+    /// Costs become y - q(x, a).
+    Residuals(Forest),
+    /// Costs become u, weights 1.
+    Robust(Forest),
 }
 
 impl Control {
-    /// y - g(x) of every row.
-    fn residuals(&self, b: &Block) -> Vec<f64> {
-        (0..b.rows()).map(|i| b.y[i] - self.cells.cell(|c| b.x[c][i]).1).collect()
+    /// Takes it out of the costs of a block that has been weighed.
+    fn apply(&self, b: &Block, policy: &dyn TargetPolicy, out: &mut Scored) {
+        let [d, q] = [b.x.len(), b.a.len()];
+        let at = |model: &Forest, i: usize| model.at(|c| if c < d { b.x[c][i] } else { b.a[c - d][i] });
+        let rows = 0..b.rows();
+        out.y = match self {
+            Control::Contexts(cells) => rows.map(|i| b.y[i] - cells.cell(|c| b.x[c][i]).1).collect::<Vec<f64>>(),
+            Control::Residuals(model) => rows.map(|i| b.y[i] - at(model, i)).collect(),
+            Control::Robust(model) => {
+                debug_assert_eq!(model.shape(), [d, q]);
+                let mut x = vec![0.0; d];
+                let mut one = |i: usize| {
+                    b.context(i, &mut x);
+                    let expected = model.expected(&x, &*policy.masses(&x));
+                    out.log_w[i].exp() * (b.y[i] - at(model, i)) + expected - b.y[i]
+                };
+                rows.map(&mut one).collect()
+            }
+        }
+        .into();
+        if matches!(self, Control::Robust(_)) {
+            out.log_w = vec![0.0; b.rows()].into();
+        }
     }
 }
 
@@ -167,9 +198,7 @@ pub(crate) fn score_block(b: &Block, Weigher { policy, range, control, weighting
     let [low, high] = [0, 1].map(|end| range.iter().map(|r| r[end]).collect::<Vec<f64>>());
     // a policy that does not know its masses says nothing of overlap beyond the logged range
     let inside = policy.masses_within(b, &low, &high).unwrap_or_else(|| vec![1.0; b.rows()]);
-    let y = control.map_or_else(|| b.y.clone(), |c| c.residuals(b).into());
-    let mut out =
-        Scored { index: b.index, ids: b.ids.clone(), y, omega: b.omega.clone(), weighting, ..Scored::default() };
+    let mut out = Scored { index: b.index, ids: b.ids.clone(), omega: b.omega.clone(), weighting, ..Scored::default() };
     if !b.cluster.is_empty() {
         out.clusters = (0..b.rows()).map(|i| b.key(i)).collect();
     }
@@ -178,6 +207,10 @@ pub(crate) fn score_block(b: &Block, Weigher { policy, range, control, weighting
         out.fingerprint = out.fingerprint.wrapping_add(b.row_hash(i));
     }
     out.log_w = weights.into();
+    match control {
+        None => out.y = b.y.clone(),
+        Some(control) => control.apply(b, policy, &mut out),
+    }
     out
 }
 

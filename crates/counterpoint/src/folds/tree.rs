@@ -3,6 +3,7 @@
 //! Certificates use it twice: to find contexts that the log does not support (a tree over weights) and to take out of the outcomes
 //! what contexts explain (a tree over outcomes). It is grown best first on rows that are held in memory, few thousands of them.
 
+use super::forest::Masses;
 use serde::{Deserialize, Serialize};
 
 /// Cuts that are tried per column and cell, at evenly spaced ranks.
@@ -92,6 +93,37 @@ impl Tree {
                 Some(Node::Cell { number, mean }) => return (*number, *mean),
                 None => return (0, 0.0),
             }
+        }
+    }
+
+    /// The mean of the target where the first columns are x and the others are drawn by a policy that gives these masses to boxes of them.
+    pub fn expected(&self, x: &[f64], (low, high): (&[f64], &[f64]), masses: &Masses) -> f64 {
+        let (mut low, mut high) = (low.to_vec(), high.to_vec());
+        self.expected_below(0, x, &mut low, &mut high, masses)
+    }
+
+    fn expected_below(&self, node: usize, x: &[f64], low: &mut [f64], high: &mut [f64], masses: &Masses) -> f64 {
+        match self.nodes.get(node) {
+            Some(Node::Cut { column, at, below, above }) => match column.checked_sub(x.len()) {
+                None => self.expected_below(if x[*column] <= *at { *below } else { *above }, x, low, high, masses),
+                Some(action) => {
+                    let (from, to) = (low[action], high[action]);
+                    let mut sum = 0.0;
+                    if *at > from {
+                        high[action] = at.min(to);
+                        sum += self.expected_below(*below, x, low, high, masses);
+                        high[action] = to;
+                    }
+                    if *at < to {
+                        low[action] = at.max(from);
+                        sum += self.expected_below(*above, x, low, high, masses);
+                        low[action] = from;
+                    }
+                    sum
+                }
+            },
+            Some(Node::Cell { mean, .. }) => mean * masses(low, high),
+            None => 0.0,
         }
     }
 

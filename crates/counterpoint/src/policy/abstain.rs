@@ -198,6 +198,10 @@ impl TargetPolicy for AbstainPolicy {
         self.acting(x).mass_within(x, low, high)
     }
 
+    fn masses<'a>(&'a self, x: &[f64]) -> Box<dyn Fn(&[f64], &[f64]) -> f64 + 'a> {
+        self.acting(x).masses(x)
+    }
+
     fn law(&self, x: &[f64]) -> Option<Law> {
         self.acting(x).law(x)
     }

@@ -340,6 +340,11 @@ impl TargetPolicy for ModelPolicy {
         Some(self.parts.axis.mass_within(mean, std, low[0], high[0]))
     }
 
+    fn masses<'a>(&'a self, x: &[f64]) -> Box<dyn Fn(&[f64], &[f64]) -> f64 + 'a> {
+        let (mean, std) = self.law_at(x);
+        Box::new(move |low, high| self.parts.axis.mass_within(mean, std, low[0], high[0]))
+    }
+
     fn masses_within(&self, block: &Block, low: &[f64], high: &[f64]) -> Option<Vec<f64>> {
         let [lo, hi] = self.parts.axis.bounds;
         if low[0] <= lo && high[0] >= hi {

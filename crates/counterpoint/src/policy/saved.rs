@@ -181,6 +181,10 @@ impl TargetPolicy for SavedPolicy {
         self.inner().mass_within(x, low, high)
     }
 
+    fn masses<'a>(&'a self, x: &[f64]) -> Box<dyn Fn(&[f64], &[f64]) -> f64 + 'a> {
+        self.inner().masses(x)
+    }
+
     fn masses_within(&self, block: &Block, low: &[f64], high: &[f64]) -> Option<Vec<f64>> {
         self.inner().masses_within(block, low, high)
     }

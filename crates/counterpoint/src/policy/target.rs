@@ -89,6 +89,17 @@ pub trait TargetPolicy: Send + Sync {
         None
     }
 
+    /// Masses of boxes in one context, what they share computed once: those of [`mass_within`](Self::mass_within), not a number where they are
+    /// not known.
+    #[allow(clippy::type_complexity)] // a name for it would say less
+    fn masses<'a>(&'a self, x: &[f64]) -> Box<dyn Fn(&[f64], &[f64]) -> f64 + 'a> {
+        if let Some(law) = self.law(x) {
+            return Box::new(move |low, high| law.mass_within(low, high));
+        }
+        let x = x.to_vec();
+        Box::new(move |low, high| self.mass_within(&x, low, high).unwrap_or(f64::NAN))
+    }
+
     /// [`mass_within`](Self::mass_within) of every row of a block; nothing where it is not known for some row.
     fn masses_within(&self, block: &Block, low: &[f64], high: &[f64]) -> Option<Vec<f64>> {
         let mut x = vec![0.0; block.x.len()];

@@ -9,7 +9,8 @@ use counterpoint_lab::protocol::{Rule, Setup, run};
 use counterpoint_lab::suite::Method;
 use counterpoint_lab::validity::{Candidate, World, crossings, family, tally};
 use counterpoint_lab::worlds::{
-    LEARNABLE, Truth, Unlogged, advised, all, leads, learned, run as run_cell, run_clusters,
+    LEARNABLE, Miswritten, Truth, Unlogged, advised, all, leads, learned, miswritten, run as run_cell, run_clusters,
+    run_unequal_clusters,
 };
 
 /// Simulate logs whose truth is known: how often intervals hold it, worse policies are deployed, better ones found.
@@ -35,6 +36,9 @@ pub(crate) struct Validity {
     /// The first seed of the worlds.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Let no model of the outcome take part in the certificates of `worlds`.
+    #[arg(long)]
+    snips: bool,
     /// A tenth of the logs. Shows that it runs; not for quoting.
     #[arg(long)]
     quick: bool,
@@ -237,19 +241,21 @@ fn worlds(ask: &Validity) -> Result<()> {
     ] {
         say::result(format_args!("\n### {title}\n\n{} logs per cell\n", ask.logs));
         say::result(format_args!(
-            "| world | n | refused | deploy | value held | too good | missing |\n|---|---|---|---|---|---|---|"
+            "| world | n | refused | deploy | value held | too good | missing | DR | width |\n|---|---|---|---|---|---|---|---|---|"
         ));
         for cell in all().filter(|c| c.truth == truth && c.name.contains(&ask.only)) {
             for &n in cell.rows.iter().filter(|n| **n <= ask.most) {
-                let o = run_cell(cell, n, ask.logs, ask.seed)?;
+                let o = run_cell(cell, n, ask.logs, ask.seed, &Terms { robust: !ask.snips, ..Terms::default() })?;
                 say::result(format_args!(
-                    "| {} | {n} | {:.3} | {} | {} | {} | {:.3} |",
+                    "| {} | {n} | {:.3} | {} | {} | {} | {:.3} | {:.2} | {:.3e} |",
                     cell.name,
                     o.refused.share(),
                     o.deploy,
                     o.held,
                     o.too_good,
-                    o.missing
+                    o.missing,
+                    o.robust.share(),
+                    o.width
                 ));
             }
         }
@@ -273,6 +279,23 @@ fn rows(ask: &Validity) -> Result<()> {
                 o.deploy, o.held
             ));
         }
+    }
+    for (correlation, count) in [(0.3, 100), (0.7, 100)] {
+        let o = run_unequal_clusters(correlation, count, ask.logs, ask.seed)?;
+        let refused = o.refused.share();
+        say::result(format_args!(
+            "| {correlation} | {count}, 1 to 100 rows | yes | {refused:.3} | {} | {} |",
+            o.deploy, o.held
+        ));
+    }
+    say::result(format_args!(
+        "\n### No gain, logged densities, 1000 valid and 1000 test rows\n\n{} logs per cell\n",
+        ask.logs
+    ));
+    say::result(format_args!("| densities | refused | deploy |\n|---|---|---|"));
+    for way in Miswritten::ALL {
+        let o = miswritten(way, 1000, ask.logs, ask.seed);
+        say::result(format_args!("| {} | {} | {} |", way.name(), o.refused, o.deploy));
     }
     say::result(format_args!("\n### No gain, estimated densities\n\n{} logs of 4000 rows per cell\n", ask.logs));
     say::result(format_args!("| how the log acts | deploy | promising | warned or refused |\n|---|---|---|---|"));
