@@ -81,7 +81,8 @@ class Cluster:
         if not ray.is_initialized():
             ray.init(**{"log_to_driver": False, **(init or {})})
         given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-        files = [os.path.abspath(os.fspath(p)) for p in given]
+        names = [os.fspath(p) for p in given]
+        files = [p if "://" in p else os.path.abspath(p) for p in names]  # a bucket has one name everywhere
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus)
         options: dict[str, Any] = {"num_cpus": cpus, "max_restarts": -1, "max_task_retries": -1}
         if memory is not None:

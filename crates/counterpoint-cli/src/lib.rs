@@ -131,6 +131,14 @@ impl Done {
     }
 }
 
+/// Object stores take their credentials from the environment, as the vendors' own tools do. The library does not look there by itself.
+pub fn use_environment() {
+    counterpoint::data::cloud_settings(|| {
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        std::env::vars_os().filter_map(text).collect()
+    });
+}
+
 /// Runs the program with these arguments, the first of which is its own name, and returns the exit code.
 ///
 /// It is meant to be the whole work of a process: signals are listened to, and a signal ends the process.
@@ -149,6 +157,7 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) ->
         }
     };
     manners.adopt();
+    use_environment();
     output::listen(); // before anything starts a thread
     let loud = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

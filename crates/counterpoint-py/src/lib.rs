@@ -56,6 +56,7 @@ mod _counterpoint {
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
         work::be_quiet_about_damage();
+        counterpoint_cli::use_environment();
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
         m.add("program", counterpoint_cli::program())?;
         m.add("instructions", ::counterpoint::folds::instruction_set().to_string())

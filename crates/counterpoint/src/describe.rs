@@ -9,7 +9,7 @@ pub use drift::{Drift, Moved, drift};
 pub use reach::{Reach, ReachLine, Support};
 pub use rounding::Rounding;
 
-use crate::data::{Digest, Outcome, Propensities, Quantiles, Sample, Summaries, Summary};
+use crate::data::{ActionQuantiles, Digest, Outcome, Propensities, Quantiles, Sample, Summaries, Summary};
 use crate::error::{Error, Result};
 use crate::folds::{Mass, OutcomeFacts, PropensityMass};
 use crate::source::Source;
@@ -164,8 +164,8 @@ impl ColumnFacts {
 
 /// Whether the propensities of a log can be densities: what [`describe`] says of them, without the rest.
 pub fn check_propensities(log: &dyn Source) -> Result<PropensityCheck> {
-    let quantiles = log.get(Quantiles)?;
-    let central: Vec<(f64, f64)> = quantiles.actions.iter().map(|a| (a.quantile(0.01), a.quantile(0.99))).collect();
+    let actions = log.get(ActionQuantiles)?;
+    let central: Vec<(f64, f64)> = actions.iter().map(|a| (a.quantile(0.01), a.quantile(0.99))).collect();
     let rounding = Rounding::of(log, log.get(Summaries)?.rows)?;
     Ok(PropensityCheck::of(&log.get(PropensityMass { central: central.clone() })?, &central).with(rounding))
 }

@@ -5,7 +5,9 @@
 mod support;
 
 use counterpoint::certify::{Gate, Terms, certify};
-use counterpoint::data::{BareLog, Hashes, Outcome, Quantiles, Recognised, Sample, SplitRule, Summaries, Weighting};
+use counterpoint::data::{
+    ActionQuantiles, BareLog, Hashes, Outcome, Quantiles, Recognised, Sample, SplitRule, Summaries, Weighting,
+};
 use counterpoint::engine::{Fold, Forest};
 use counterpoint::evaluate::{Evaluator, every_estimator};
 use counterpoint::features::ContextMap;
@@ -195,6 +197,7 @@ fn small_questions_have_the_same_answers_and_rows_do_not_travel() {
     let (cut, whole): (&dyn Source, &dyn Source) = (&cut, &log);
     assert_eq!(cut.get(Summaries).unwrap(), whole.get(Summaries).unwrap());
     assert_eq!(cut.get(Quantiles).unwrap(), whole.get(Quantiles).unwrap());
+    assert_eq!(cut.get(ActionQuantiles).unwrap(), whole.get(Quantiles).unwrap().actions);
     assert_eq!(
         cut.get(Hashes { keep: 100, by: Recognised::Content }).unwrap(),
         whole.get(Hashes { keep: 100, by: Recognised::Content }).unwrap()
@@ -232,6 +235,7 @@ fn every_question_merges_alike_at_any_cut() {
     let mut asks = vec![
         Ask::Summaries(Summaries),
         Ask::Quantiles(Quantiles),
+        Ask::ActionQuantiles(ActionQuantiles),
         Ask::Sample(Sample::of(7500, 600)),
         Ask::Hashes(Hashes { keep: 50, by: Recognised::Row }),
         Ask::Gram(Gram::new(options).unwrap()),

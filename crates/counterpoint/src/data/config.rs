@@ -23,7 +23,7 @@ use super::input::Missing;
 use super::log::{Outcome, Schema};
 use super::predicted::predicted_columns;
 use super::propensities::PropensityRole;
-use super::read::{Roles, find::fixed_part};
+use super::read::{Roles, find::fixed_part, remote::is_remote};
 use super::store::Store;
 use super::target::TargetColumns;
 use super::weighting::Weighting;
@@ -172,16 +172,20 @@ impl LogConfig {
         }
         let mut config = Self::from_toml(&read_text(path)?).map_err(|e| e.at(path.display().to_string()))?;
         let base = path.parent().unwrap_or(Path::new(""));
-        for p in config.path.iter_mut().flatten() {
+        for p in config.path.iter_mut().flatten().filter(|p| !is_remote(Path::new(p.as_str()))) {
             *p = base.join(&*p).to_string_lossy().into_owned();
         }
         Ok(config)
     }
 
-    /// Where the `log.toml` of a log would be, if there is one: in the directory, or beside the file or pattern. A store is its own.
+    /// Where the `log.toml` of a log would be, if there is one: in the directory, or beside the file or pattern. A store is its own; none is
+    /// looked for where a log is remote.
     pub fn beside(log: &Path) -> Option<PathBuf> {
         if Store::is_named(log) {
             return Some(log.to_path_buf());
+        }
+        if is_remote(log) {
+            return None;
         }
         let base = if log.is_dir() { log.to_path_buf() } else { fixed_part(log.parent().unwrap_or(Path::new(""))) };
         Some(base.join(LOG_CONFIG)).filter(|p| p.is_file())

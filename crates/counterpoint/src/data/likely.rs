@@ -4,7 +4,7 @@
 //! each other; but a column with the name of an identifier, whose values repeat, is a hint that is cheap to give.
 
 use super::files::size;
-use super::read::files_of;
+use super::read::{files_of, remote::is_remote};
 use super::table::{Column, Table};
 use crate::error::Result;
 use serde::Serialize;
@@ -96,7 +96,7 @@ pub fn likely_clusters<P: AsRef<Path>>(paths: &[P], names: &[String], roles: &[S
 /// Rows and different values of every column; nothing where the files are too large.
 fn count<P: AsRef<Path>>(paths: &[P], found: &[String]) -> Result<Option<Vec<(usize, usize)>>> {
     let files = files_of(paths)?;
-    if files.iter().map(|f| size(f)).sum::<u64>() > READ {
+    if files.iter().map(|f| size(f)).sum::<u64>() > READ || files.iter().any(|f| is_remote(f)) {
         return Ok(None);
     }
     let mut seen: Vec<(usize, HashSet<String>)> = vec![(0, HashSet::new()); found.len()];

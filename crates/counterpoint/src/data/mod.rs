@@ -57,12 +57,12 @@ pub use predicted::predicted_columns;
 pub use propensities::{ActionModel, BareLog, Estimated, Propensities, PropensityRole};
 #[cfg(feature = "readers")]
 pub use read::{
-    ContextBatch, ContextDecoder, ContextReader, Into, Packed, Packing, ReadOptions, Roles, check_format, columns,
-    decoding, files_of, pack, read_bare_log, read_contexts, read_log,
+    CloudSettings, ContextBatch, ContextDecoder, ContextReader, Into, Packed, Packing, ReadOptions, Roles,
+    check_format, cloud_settings, columns, decoding, files_of, pack, read_bare_log, read_contexts, read_log,
 };
 pub use sample::{Sample, Sampled};
 pub use scratch::{Scratch, Span};
-pub use sketch::{Digest, Distributions, EXACT, Quantiles};
+pub use sketch::{ActionQuantiles, Digest, Distributions, EXACT, Quantiles};
 pub use split::{Part, Parts, SplitRule};
 #[cfg(feature = "readers")]
 pub use store::Store;

@@ -28,33 +28,44 @@ pub struct Digest {
     pairs: Vec<Pair>,
 }
 
-/// A value and the weight of the rows it stands for.
+/// A value and the weight of the rows it stands for. Two numbers: a large log holds some ten million pairs while it is added up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Pair {
     value: f64,
-    weight: f64,
-    /// Whether all its rows have this value, or it is their mean.
-    exact: bool,
+    /// Below zero where the rows have different values, of which `value` is the mean.
+    signed: f64,
+}
+
+impl Pair {
+    fn weight(&self) -> f64 {
+        self.signed.abs()
+    }
+
+    /// Whether all its rows have this value.
+    fn exact(&self) -> bool {
+        self.signed > 0.0
+    }
 }
 
 impl Digest {
     /// The distribution of weighted values, in any order. Values of weight 0 are not there.
     pub fn of(values: Vec<(f64, f64)>) -> Self {
         let present = values.into_iter().filter(|(_, w)| *w > 0.0);
-        let mut d = Digest { pairs: present.map(|(value, weight)| Pair { value, weight, exact: true }).collect() };
+        let mut d = Digest { pairs: present.map(|(value, signed)| Pair { value, signed }).collect() };
         d.tidy();
         d
     }
 
     /// Adds another distribution.
     pub fn merge(&mut self, other: &Digest) {
+        self.pairs.reserve_exact(other.pairs.len());
         self.pairs.extend_from_slice(&other.pairs);
         self.tidy();
     }
 
     /// Sum of weights.
     pub fn weight(&self) -> f64 {
-        self.pairs.iter().map(|p| p.weight).sum()
+        self.pairs.iter().map(Pair::weight).sum()
     }
 
     /// Whether there is nothing in it.
@@ -66,14 +77,15 @@ impl Digest {
     fn tidy(&mut self) {
         self.pairs.sort_by(|a, b| a.value.total_cmp(&b.value)); // stable: two sorted runs are merged
         self.pairs.dedup_by(|next, kept| {
-            let same = next.value == kept.value && next.exact && kept.exact;
+            let same = next.value == kept.value && next.exact() && kept.exact();
             if same {
-                kept.weight += next.weight;
+                kept.signed += next.signed;
             }
             same
         });
         if self.pairs.len() > EXACT {
             self.compress();
+            self.pairs.shrink_to_fit(); // many digests wait to be merged, one a level of the tree and column
         }
     }
 
@@ -81,14 +93,15 @@ impl Digest {
         let n = self.weight();
         let mut before = 0.0;
         self.pairs.dedup_by(|next, kept| {
-            let weight = kept.weight + next.weight;
+            let weight = kept.weight() + next.weight();
             let q = (before + 0.5 * weight) / n;
             let joins = weight <= 4.0 * n * q * (1.0 - q) / FINE && kept.value.is_finite() && next.value.is_finite();
             if joins {
-                let value = kept.value + (next.value - kept.value) * (next.weight / weight);
-                *kept = Pair { value, weight, exact: kept.exact && next.exact && kept.value == next.value };
+                let value = kept.value + (next.value - kept.value) * (next.weight() / weight);
+                let exact = kept.exact() && next.exact() && kept.value == next.value;
+                *kept = Pair { value, signed: if exact { weight } else { -weight } };
             } else {
-                before += kept.weight;
+                before += kept.weight();
             }
             joins
         });
@@ -101,8 +114,8 @@ impl Digest {
         let mut last: Option<(f64, f64)> = None;
         // a pair of equal rows is a flat piece, a mean the middle of its rows
         for p in &self.pairs {
-            let span = (p.weight - 1.0).max(0.0);
-            let ends = if p.exact { [before, before + span] } else { [before + 0.5 * span; 2] };
+            let span = (p.weight() - 1.0).max(0.0);
+            let ends = if p.exact() { [before, before + span] } else { [before + 0.5 * span; 2] };
             for at in ends {
                 if at >= h {
                     return last.map_or(p.value, |(x, v)| match p.value - v {
@@ -113,14 +126,14 @@ impl Digest {
                 }
                 last = Some((at, p.value));
             }
-            before += p.weight;
+            before += p.weight();
         }
         last.map_or(f64::NAN, |l| l.1)
     }
 
     /// Values and weights from the largest value down.
     pub fn heaviest(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.pairs.iter().rev().map(|p| (p.value, p.weight))
+        self.pairs.iter().rev().map(|p| (p.value, p.weight()))
     }
 
     /// The most frequent value with its weight, and how many different ones there are; pairs that are means count as one.
@@ -128,8 +141,8 @@ impl Digest {
         let most = self
             .pairs
             .iter()
-            .filter(|p| p.exact)
-            .fold((0.0, 0.0), |m, p| if p.weight > m.1 { (p.value, p.weight) } else { m });
+            .filter(|p| p.exact())
+            .fold((0.0, 0.0), |m, p| if p.weight() > m.1 { (p.value, p.weight()) } else { m });
         (most.0, most.1, self.pairs.len())
     }
 }
@@ -173,6 +186,38 @@ impl Fold<Block> for Quantiles {
         let mine = into.contexts.iter_mut().chain(&mut into.actions).chain([&mut into.cost]);
         let theirs = other.contexts.iter().chain(&other.actions).chain([&other.cost]);
         mine.zip(theirs).for_each(|(a, b)| a.merge(b));
+    }
+
+    fn spent(&self, partial: &mut Distributions) {
+        *partial = Distributions::default();
+    }
+}
+
+/// The question: the distributions of the actions alone, which cost a fraction of those of all columns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionQuantiles;
+
+impl Fold<Block> for ActionQuantiles {
+    type Partial = Vec<Digest>;
+
+    fn zero(&self) -> Vec<Digest> {
+        Vec::new()
+    }
+
+    fn add(&self, b: &Block, into: &mut Vec<Digest>) {
+        let block = b.a.iter().map(|c| Digest::of(c.iter().map(|v| (*v, 1.0)).collect())).collect();
+        self.merge(&block, into);
+    }
+
+    fn merge(&self, other: &Vec<Digest>, into: &mut Vec<Digest>) {
+        match into.is_empty() {
+            true => into.clone_from(other),
+            false => into.iter_mut().zip(other).for_each(|(a, b)| a.merge(b)),
+        }
+    }
+
+    fn spent(&self, partial: &mut Vec<Digest>) {
+        *partial = Vec::new();
     }
 }
 

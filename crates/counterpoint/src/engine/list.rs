@@ -68,6 +68,14 @@ macro_rules! questions {
                     _ => debug_assert!(false, "the answer to another question"),
                 }
             }
+
+            fn spent(&self, partial: &mut $answer) {
+                match (self, partial) {
+                    $(($ask::$name(q), $answer::$name(a)) => $crate::engine::Fold::<$block>::spent(q, a),)*
+                    #[allow(unreachable_patterns)]
+                    _ => debug_assert!(false, "the answer to another question"),
+                }
+            }
         }
 
         $(impl $crate::engine::Member<$ask, $answer> for $question {

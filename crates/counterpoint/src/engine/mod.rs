@@ -33,6 +33,9 @@ pub trait Fold<B>: Sync {
     fn add(&self, block: &B, into: &mut Self::Partial);
     /// Adds the answer for other rows.
     fn merge(&self, other: &Self::Partial, into: &mut Self::Partial);
+    /// A partial was merged into another and will be reset before it is used again. Those that are large give back their memory here;
+    /// otherwise every open subtree of every run keeps its last answer.
+    fn spent(&self, _partial: &mut Self::Partial) {}
 }
 
 /// Runs of blocks a thread, so that no thread waits long for the last. It changes no bit: the tree is the same whatever the runs.
@@ -332,6 +335,7 @@ fn climb<B: Placed, F: Fold<B>>(fold: &F, cut: &Cut<B>, run: Range<usize>, slots
 fn merge<B, F: Fold<B>>(fold: &F, slots: &mut [F::Partial], from: usize, into: usize) {
     let (left, right) = slots.split_at_mut(from);
     fold.merge(&right[0], &mut left[into]);
+    fold.spent(&mut right[0]);
 }
 
 impl Helpers {

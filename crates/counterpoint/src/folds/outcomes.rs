@@ -47,6 +47,10 @@ impl Fold<Scored> for OutcomeLaw {
         into.weights.merge(&other.weights);
         into.squares.merge(&other.squares);
     }
+
+    fn spent(&self, partial: &mut OutcomeDistribution) {
+        *partial = OutcomeDistribution::default();
+    }
 }
 
 /// The question: the sums of a certificate without some of the rows.

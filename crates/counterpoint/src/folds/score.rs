@@ -16,6 +16,7 @@ use crate::math;
 use crate::policy::TargetPolicy;
 use crate::rng::Poisson;
 use crate::rng::{Purpose, hash, stream};
+use fearless_simd::{Level, Simd, SimdBase, dispatch};
 use rand::Rng;
 use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
@@ -23,11 +24,11 @@ use serde::{Deserialize, Serialize};
 /// Sums a replicate keeps.
 const SUMS: usize = Moments::SUMS;
 
-/// Rows whose multiplicities are drawn before they are added up: they fit in the nearest cache.
-const TILE: usize = 8;
+/// Rows whose multiplicities are drawn before they are added up.
+const TILE: usize = 32;
 
-/// Replicates that are added up side by side.
-const LANES: usize = 4;
+/// Replicates that are added up together, a multiple of every vector's length: a tile of them fits in the nearest cache.
+const LANES: usize = 128;
 
 /// A block of rows as a certificate sees them: what the policy and the log say of each, and nothing else.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -303,15 +304,16 @@ impl Fold<Scored> for Bootstrap {
         if self.replicates == 0 {
             return;
         }
+        let level = crate::vector::level();
         let mut bytes = vec![0u8; 2 * stride];
         let mut times = vec![0f32; TILE * stride];
         for (t, tile) in terms.chunks(TILE).enumerate() {
             for (r, times) in times.chunks_exact_mut(stride).take(tile.len()).enumerate() {
                 let i = t * TILE + r;
                 let (_, expected) = rows.weighting.draw(rows.omega[i]);
-                multiplicities(self.seed, rows.key(i), expected, &mut bytes, times);
+                multiplicities((self.seed, rows.key(i)), expected, level, &mut bytes, times);
             }
-            add_tile(tile, &times, stride, &mut into.sums);
+            dispatch!(level, simd => add_tile(simd, tile, &times, stride, &mut into.sums));
         }
     }
 
@@ -322,24 +324,33 @@ impl Fold<Scored> for Bootstrap {
 }
 
 /// sums[k][b] += sum over the rows of a tile of times[row][b] * terms[row][k]
-fn add_tile(tile: &[[f64; SUMS]], times: &[f32], stride: usize, sums: &mut [f64]) {
-    for b in (0..stride).step_by(LANES) {
-        let mut acc = [[0.0f64; LANES]; SUMS];
-        for (r, t) in tile.iter().enumerate() {
-            let at = r * stride + b;
-            let m: [f64; LANES] = std::array::from_fn(|l| f64::from(times[at + l]));
-            for k in 0..SUMS {
-                for l in 0..LANES {
-                    acc[k][l] += m[l] * t[k];
+///
+/// A replicate is a lane, and products are rounded before they are added: every instruction set gives the same bits.
+fn add_tile<S: Simd>(simd: S, tile: &[[f64; SUMS]], times: &[f32], stride: usize, sums: &mut [f64]) {
+    simd.vectorize(
+        #[inline(always)]
+        || {
+            let mut wide = [[0.0f64; LANES]; TILE];
+            for b in (0..stride).step_by(LANES) {
+                for (wide, times) in wide.iter_mut().zip(times.chunks_exact(stride)) {
+                    wide.iter_mut().zip(&times[b..b + LANES]).for_each(|(w, m)| *w = f64::from(*m));
+                }
+                for at in (0..LANES).step_by(S::f64s::LEN) {
+                    let mut acc = [S::f64s::splat(simd, 0.0); SUMS];
+                    for (t, wide) in tile.iter().zip(&wide) {
+                        let m = S::f64s::from_slice(simd, &wide[at..at + S::f64s::LEN]);
+                        for k in 0..SUMS {
+                            acc[k] = m * S::f64s::splat(simd, t[k]) + acc[k];
+                        }
+                    }
+                    for (k, acc) in acc.into_iter().enumerate() {
+                        let to = &mut sums[k * stride + b + at..][..S::f64s::LEN];
+                        (S::f64s::from_slice(simd, to) + acc).store_slice(to);
+                    }
                 }
             }
-        }
-        for k in 0..SUMS {
-            for l in 0..LANES {
-                sums[k * stride + b + l] += acc[k][l];
-            }
-        }
-    }
+        },
+    );
 }
 
 /// Of 65,536 equally likely numbers, how many stand for a count of 0, 1, 2, ...: Poisson(1) rounded to whole numbers such
@@ -347,23 +358,29 @@ fn add_tile(tile: &[[f64; SUMS]], times: &[f32], stride: usize, sums: &mut [f64]
 const COUNTS: [i32; 9] = [24109, 24110, 12055, 4017, 1005, 201, 34, 4, 1];
 
 /// How often a row of weight omega counts in each replicate: Poisson(omega), seeded by (seed, row).
-fn multiplicities(seed: u64, id: u64, omega: f64, bytes: &mut [u8], out: &mut [f32]) {
+fn multiplicities((seed, id): (u64, u64), omega: f64, level: Level, bytes: &mut [u8], out: &mut [f32]) {
     let mut rng = stream(seed, Purpose::Bootstrap, id);
     if omega == 1.0 {
         rng.fill_bytes(bytes);
-        let (pairs, _) = bytes.as_chunks::<2>();
-        for (m, pair) in out.iter_mut().zip(pairs) {
-            let u = i16::from_le_bytes(*pair);
-            let mut count = 0i16;
-            for t in THRESHOLDS {
-                count += i16::from(u >= t);
-            }
-            *m = f32::from(count);
-        }
+        dispatch!(level, simd => simd.vectorize(#[inline(always)] || counts(bytes, out)));
     } else if let Some(law) = Poisson::new(omega) {
         out.iter_mut().for_each(|m| *m = law.sample(&mut rng) as f32);
     } else {
         out.fill(0.0); // a row of weight 0 is not there
+    }
+}
+
+/// The counts that pairs of bytes stand for.
+#[inline(always)]
+fn counts(bytes: &[u8], out: &mut [f32]) {
+    let (pairs, _) = bytes.as_chunks::<2>();
+    for (m, pair) in out.iter_mut().zip(pairs) {
+        let u = i16::from_le_bytes(*pair);
+        let mut count = 0i16;
+        for t in THRESHOLDS {
+            count += i16::from(u >= t);
+        }
+        *m = f32::from(count);
     }
 }
 
@@ -394,7 +411,7 @@ mod tests {
         let (mut sum, n) = ([0.0f64; 2], 400_000);
         let (mut bytes, mut out) = (vec![0; 2000], vec![0.0; 1000]);
         for row in 0..n / 1000 {
-            multiplicities(1, row, 1.0, &mut bytes, &mut out);
+            multiplicities((1, row), 1.0, Level::new(), &mut bytes, &mut out);
             out.iter().for_each(|m| {
                 sum[0] += f64::from(*m);
                 sum[1] += f64::from(*m) * f64::from(*m);
@@ -403,6 +420,31 @@ mod tests {
         // standard errors: sqrt(1/n) and sqrt(Var m^2 / n) = sqrt(11/n), at five of them
         assert!((sum[0] / n as f64 - 1.0).abs() < 5.0 / (n as f64).sqrt());
         assert!((sum[1] / n as f64 - 2.0).abs() < 17.0 / (n as f64).sqrt());
+    }
+
+    /// Every replicate is the plain sum over its rows, whatever the instruction set; 37 rows leave a tile unfilled.
+    #[test]
+    fn replicates_are_plain_sums_at_every_level() {
+        let terms: Vec<[f64; SUMS]> =
+            (0..37).map(|i| std::array::from_fn(|k| (1.0 + (i * 7 + k * 13) as f64).ln())).collect();
+        let stride = 2 * LANES;
+        let (mut bytes, mut times) = (vec![0u8; 2 * stride], vec![0f32; terms.len().next_multiple_of(TILE) * stride]);
+        for (i, times) in times.chunks_exact_mut(stride).enumerate() {
+            multiplicities((3, i as u64), 1.0, Level::new(), &mut bytes, times);
+        }
+        let at = |level: Level| {
+            let mut sums = vec![0.0; SUMS * stride];
+            for (tile, times) in terms.chunks(TILE).zip(times.chunks(TILE * stride)) {
+                dispatch!(level, simd => add_tile(simd, tile, times, stride, &mut sums));
+            }
+            sums
+        };
+        let sums = at(Level::new());
+        assert_eq!(sums, at(Level::baseline()));
+        for (k, b) in [(0, 0), (3, 7), (8, stride - 1)] {
+            let plain: f64 = terms.iter().enumerate().map(|(i, t)| f64::from(times[i * stride + b]) * t[k]).sum();
+            assert!((sums[k * stride + b] - plain).abs() < 1e-12 * plain.abs(), "{} {plain}", sums[k * stride + b]);
+        }
     }
 
     /// Two rows, w = 1 and 3, y = 2 and 6: L = 5, mean 4, D = 1; psi = (1/2)(2-5) + 2 = 1/2 and (3/2)(1) - 2 = -1/2.

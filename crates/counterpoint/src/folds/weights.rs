@@ -243,6 +243,10 @@ impl Fold<Scored> for Shape {
         into.log_w.merge(&other.log_w);
         into.largest = into.largest.max(other.largest);
     }
+
+    fn spent(&self, partial: &mut Shaped) {
+        *partial = Shaped::default();
+    }
 }
 
 /// The terms of the guarantee: the four [mixtures of logarithms](Mixture) of a policy's cost and of its difference to the log.

@@ -1,6 +1,6 @@
 //! Every question that is asked of rows, in one list.
 
-use crate::data::{Block, Hashes, Quantiles, Sample, Summaries, Weighting};
+use crate::data::{ActionQuantiles, Block, Hashes, Quantiles, Sample, Summaries, Weighting};
 use crate::engine::Fold;
 use crate::folds::{
     Control, Densities, FoldGrams, Gram, MeanAction, NearMean, OutcomeFacts, PropensityMass, Spread, TargetScales,
@@ -19,6 +19,8 @@ crate::engine::questions! {
         Summaries(Summaries),
         /// Distributions of the columns.
         Quantiles(Quantiles),
+        /// Distributions of the actions.
+        ActionQuantiles(ActionQuantiles),
         /// A thin sample of the rows.
         Sample(Sample),
         /// The smallest hashes of the rows.
@@ -82,5 +84,9 @@ impl Fold<Block> for PolicyWeights {
 
     fn merge(&self, other: &WeightAnswer, into: &mut WeightAnswer) {
         self.ask.merge(other, into);
+    }
+
+    fn spent(&self, partial: &mut WeightAnswer) {
+        self.ask.spent(partial);
     }
 }

@@ -6,6 +6,7 @@
 
 use super::super::files::identity;
 use super::super::input::list;
+use super::remote;
 use super::stdin::is_stdin;
 use crate::error::{Error, Result};
 use std::collections::HashMap;
@@ -25,7 +26,8 @@ pub(in super::super) enum Kind {
 
 impl Kind {
     pub(in super::super) fn of(path: &Path) -> Result<Self> {
-        let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let shown = PathBuf::from(remote::shown(path)); // an address without its query
+        let name = shown.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let ends = |endings: &[&str]| endings.iter().any(|e| name.ends_with(e));
         match () {
             () if ends(&[".parquet", ".pq"]) => Ok(Kind::Parquet),
@@ -36,7 +38,7 @@ impl Kind {
             () if ends(&[".arrow", ".feather", ".ipc"]) => Ok(Kind::Arrow),
             () if ends(&[".cps"]) => Ok(Kind::Store),
             () => Err(Error::data("its name does not end in a format that is read or written")
-                .at(path.display().to_string())
+                .at(shown.display().to_string())
                 .hint("use .parquet, .csv, .csv.gz or .arrow")),
         }
     }
@@ -61,7 +63,7 @@ pub(in super::super) struct Piece {
 
 impl Piece {
     pub(in super::super) fn name(&self) -> String {
-        self.path.display().to_string()
+        remote::shown(&self.path)
     }
 
     /// The error with the file's name in front; errors of the operating system have it already.
@@ -74,10 +76,17 @@ impl Piece {
 pub(in super::super) fn find<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut seen = HashMap::new();
+    let mut elsewhere: Vec<PathBuf> = Vec::new();
     for path in paths {
         for piece in expand(path.as_ref())? {
             // a file that is not there is refused where it is opened
-            let known = identity(&piece.path).ok().and_then(|id| seen.insert(id, piece.name()));
+            let known = match remote::is_remote(&piece.path) {
+                true => elsewhere.contains(&piece.path).then(|| piece.name()),
+                false => identity(&piece.path).ok().and_then(|id| seen.insert(id, piece.name())),
+            };
+            if remote::is_remote(&piece.path) {
+                elsewhere.push(piece.path.clone());
+            }
             if let Some(first) = known {
                 let what = match first == piece.name() {
                     true => "the file is named twice, so its rows would count twice".into(),
@@ -108,12 +117,22 @@ pub(in super::super) fn find<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Piece>> 
 fn expand(path: &Path) -> Result<Vec<Piece>> {
     let text = path.to_string_lossy();
     let mut found = Vec::new();
+    if remote::is_remote(path) {
+        let found = remote::expand(path)?;
+        one_format(&text, &found.iter().map(|p| p.path.clone()).collect::<Vec<_>>())?;
+        return Ok(found);
+    }
     let base = if path.is_dir() {
         walk(path, 0, &mut found)?;
         path.to_path_buf()
     } else if is_stdin(path) {
         return Ok(vec![Piece { path: path.to_path_buf(), keys: Vec::new() }]);
     } else if path.exists() || !text.contains(['*', '?', '[']) {
+        if !path.exists() && remote::lost_a_slash(path) {
+            return Err(Error::data("it looks like an address that has lost a slash")
+                .at(text.to_string())
+                .hint("write it as text with two slashes, s3://bucket/key; a path object keeps one of them"));
+        }
         Kind::of(path)?;
         return Ok(vec![Piece { path: path.to_path_buf(), keys: Vec::new() }]);
     } else {
@@ -133,20 +152,29 @@ fn expand(path: &Path) -> Result<Vec<Piece>> {
     };
     found.sort();
     found.dedup();
-    let Some(first) = found.first() else {
+    if found.is_empty() {
         let what = if path.is_dir() { "the directory holds" } else { "the pattern matches" };
         return Err(
             Error::data(format!("{what} no .parquet, .csv, .csv.gz, .jsonl, .arrow or .cps file")).at(text.to_string())
         );
-    };
-    let family = Kind::of(first)?.family();
-    if let Some(other) = found.iter().find(|p| Kind::of(p).is_ok_and(|k| k.family() != family)) {
-        let (a, b) = (first.display(), other.display());
-        return Err(Error::data(format!("it holds files of two formats, such as {a} and {b}"))
-            .at(text.to_string())
-            .hint("name one format with a pattern, for example 'logs/*.parquet'"));
     }
+    one_format(&text, &found)?;
     Ok(found.into_iter().map(|path| Piece { keys: keys(&base, &path), path }).collect())
+}
+
+/// Refuses files of two formats side by side.
+fn one_format(text: &str, found: &[PathBuf]) -> Result<()> {
+    let Some(first) = found.first() else { return Ok(()) };
+    let family = Kind::of(first)?.family();
+    match found.iter().find(|p| Kind::of(p).is_ok_and(|k| k.family() != family)) {
+        Some(other) => {
+            let (a, b) = (first.display(), other.display());
+            Err(Error::data(format!("it holds files of two formats, such as {a} and {b}"))
+                .at(text.to_string())
+                .hint("name one format with a pattern, for example 'logs/*.parquet'"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The folders before the first sign of a pattern.
@@ -174,7 +202,7 @@ fn walk(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 /// The `key=value` folders between `base` and the file.
-fn keys(base: &Path, path: &Path) -> Vec<(String, Option<String>)> {
+pub(super) fn keys(base: &Path, path: &Path) -> Vec<(String, Option<String>)> {
     let below = path.strip_prefix(base).unwrap_or(path);
     let folders = below.parent().into_iter().flat_map(Path::components);
     folders

@@ -5,7 +5,6 @@
 
 use super::open::broken;
 use crate::error::{Error, Result};
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 /// Columns of one value pack well; beyond this it is no log.
@@ -18,8 +17,8 @@ const ALWAYS: u64 = 1 << 28;
 const ROWS: u64 = 1 << 20;
 
 /// Refuses a file whose lengths it cannot hold.
-pub(super) fn check(mut file: &File) -> Result<()> {
-    let length = file.metadata().map_err(broken)?.len();
+pub(super) fn check(file: &mut (impl Read + Seek)) -> Result<()> {
+    let length = file.seek(SeekFrom::End(0)).map_err(broken)?;
     let complete = "is the file complete? A stream of Arrow messages must be written as an Arrow file";
     let mut tail = [0; 10];
     if length < 10 {
@@ -39,7 +38,7 @@ pub(super) fn check(mut file: &File) -> Result<()> {
     file.rewind().map_err(broken)
 }
 
-fn check_block(file: &File, block: &arrow_ipc::Block, length: u64) -> Result<()> {
+fn check_block(file: &mut (impl Read + Seek), block: &arrow_ipc::Block, length: u64) -> Result<()> {
     let part = |v: i64| u64::try_from(v).map_err(|_| broken("a length is negative"));
     let (offset, head) = (part(block.offset())?, part(i64::from(block.metaDataLength()))?);
     let body = part(block.bodyLength())?;
@@ -75,7 +74,7 @@ fn check_block(file: &File, block: &arrow_ipc::Block, length: u64) -> Result<()>
 }
 
 /// How long a packed buffer says it is unpacked; -1 marks one that is not packed.
-fn unpacked(file: &File, at: u64, size: u64) -> Result<u64> {
+fn unpacked(file: &mut (impl Read + Seek), at: u64, size: u64) -> Result<u64> {
     let prefix = bytes(file, at, 8)?;
     let said = prefix.try_into().map(i64::from_le_bytes).unwrap_or_default();
     match said {
@@ -85,7 +84,7 @@ fn unpacked(file: &File, at: u64, size: u64) -> Result<u64> {
 }
 
 /// Bytes that were found to be within the file.
-fn bytes(mut file: &File, at: u64, size: u64) -> Result<Vec<u8>> {
+fn bytes(file: &mut (impl Read + Seek), at: u64, size: u64) -> Result<Vec<u8>> {
     let mut to = Vec::new();
     file.seek(SeekFrom::Start(at)).map_err(broken)?;
     file.take(size).read_to_end(&mut to).map_err(broken)?;

@@ -18,6 +18,7 @@ mod jsonl;
 mod open;
 mod pack;
 mod quotes;
+pub(super) mod remote;
 mod stdin;
 pub(super) mod sums;
 
@@ -27,6 +28,7 @@ pub(super) use csv::is_formula;
 pub use open::decoding;
 pub(super) use open::{Batch, columns_hint};
 pub use pack::{Into, Packed, Packing, pack};
+pub use remote::{CloudSettings, cloud_settings};
 
 use super::check::{Context, Values};
 use super::input::{Input, Missing};

@@ -7,20 +7,22 @@ use super::csv;
 use super::find::{Kind, Piece};
 use super::ipc;
 use super::jsonl;
+use super::remote::{self, is_remote};
 use super::stdin::{self, is_stdin};
 use super::sums::{self, Sums};
 use crate::error::{Error, Result, nearest};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::FileMetaData;
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read};
-use std::path::PathBuf;
+use std::io::{BufReader, Cursor, Read, Seek};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Rows decoded at a time.
-const BATCH: usize = 16_384;
+pub(super) const BATCH: usize = 16_384;
 
 /// Some rows of the wanted columns.
 pub(in super::super) struct Batch {
@@ -151,12 +153,16 @@ enum Opened {
     Json(Box<jsonl::Lines>),
     Arrow(PathBuf, Vec<String>),
     Store(Box<store::Cells>),
+    Remote(Box<remote::Parquet>),
 }
 
 fn open(piece: &Piece) -> Result<Opened> {
     let path = &piece.path;
     if is_stdin(path) {
         return of_stdin(stdin::open()?);
+    }
+    if is_remote(path) {
+        return of_remote(path);
     }
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     if file.metadata().map_err(|e| Error::io(path, e))?.len() == 0 {
@@ -172,15 +178,34 @@ fn open(piece: &Piece) -> Result<Opened> {
         Kind::Json => Ok(Opened::Json(Box::new(jsonl::open(Box::new(file))?))),
         Kind::JsonGz => Ok(Opened::Json(Box::new(jsonl::open(unpacked(Box::new(file)))?))),
         Kind::Store => Ok(Opened::Store(Box::new(store::Cells::new(Store::open(path)?)))),
-        Kind::Arrow => {
-            guarded(|| ipc::check(&file))?;
-            let reader = guarded(|| {
-                arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None).map_err(|e| {
-                    broken(e).hint("is the file complete? A stream of Arrow messages must be written as an Arrow file")
-                })
-            })?;
-            Ok(Opened::Arrow(path.clone(), reader.schema().fields().iter().map(|f| f.name().clone()).collect()))
-        }
+        Kind::Arrow => of_arrow(path, file),
+    }
+}
+
+/// Bytes that can be searched, for Arrow files.
+trait Searched: Read + Seek + Send {}
+impl<T: Read + Seek + Send> Searched for T {}
+
+fn of_arrow(path: &Path, mut file: impl Searched) -> Result<Opened> {
+    guarded(|| ipc::check(&mut file))?;
+    let reader = guarded(|| {
+        arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None).map_err(|e| {
+            broken(e).hint("is the file complete? A stream of Arrow messages must be written as an Arrow file")
+        })
+    })?;
+    Ok(Opened::Arrow(path.to_path_buf(), reader.schema().fields().iter().map(|f| f.name().clone()).collect()))
+}
+
+fn of_remote(path: &Path) -> Result<Opened> {
+    let object = remote::Object::open(path)?;
+    match Kind::of(path)? {
+        Kind::Parquet => Ok(Opened::Remote(Box::new(remote::Parquet::open(object)?))),
+        Kind::Csv => Ok(Opened::Csv(Box::new(csv::open(object.stream())?))),
+        Kind::CsvGz => Ok(Opened::Csv(Box::new(csv::open(unpacked(object.stream()))?))),
+        Kind::Json => Ok(Opened::Json(Box::new(jsonl::open(object.stream())?))),
+        Kind::JsonGz => Ok(Opened::Json(Box::new(jsonl::open(unpacked(object.stream()))?))),
+        Kind::Arrow => of_arrow(path, object),
+        Kind::Store => Err(Error::data("a store must lie on a disk of this machine")),
     }
 }
 
@@ -217,6 +242,7 @@ impl Opened {
             Opened::Json(l) => l.header().to_vec(),
             Opened::Arrow(_, header) => header.clone(),
             Opened::Store(cells) => cells.header(),
+            Opened::Remote(parquet) => parquet.header(),
         }
     }
 
@@ -233,33 +259,41 @@ impl Opened {
             Opened::Store(cells) => Ok(Box::new((*cells).choose(names)?)),
             Opened::Parquet(builder) => {
                 let chosen = chosen()?;
-                let facts = builder.metadata().file_metadata();
-                let ours = facts.created_by() == Some(sums::WRITER);
-                let said = facts.key_value_metadata().filter(|_| ours).into_iter().flatten();
-                let said = said.filter(|e| e.key == sums::KEY).find_map(|e| e.value.as_deref());
-                let sums = Sums::new(said, names);
+                let sums = sums_of(builder.metadata().file_metadata(), names);
                 let mask = ProjectionMask::roots(builder.parquet_schema(), chosen.clone());
                 let reader = guarded(|| builder.with_projection(mask).with_batch_size(BATCH).build().map_err(broken))?;
-                Ok(Box::new(batches(reader, chosen, sums)))
+                Ok(Box::new(batches(reader.map(|b| b.map_err(broken)), chosen, sums)))
             }
+            Opened::Remote(parquet) => Ok((*parquet).choose(chosen()?, names)),
             Opened::Arrow(path, _) => {
                 let chosen = chosen()?;
                 let mut sorted = chosen.clone();
                 sorted.sort_unstable();
-                let file = File::open(&path).map_err(|e| Error::io(&path, e))?;
+                let file: Box<dyn Searched> = match is_remote(&path) {
+                    true => Box::new(remote::Object::open(&path)?),
+                    false => Box::new(File::open(&path).map_err(|e| Error::io(&path, e))?),
+                };
                 let reader = guarded(|| {
                     arrow_ipc::reader::FileReader::try_new(BufReader::new(file), Some(sorted)).map_err(broken)
                 })?;
                 let sums = Sums::new(reader.custom_metadata().get(sums::KEY).map(String::as_str), names);
-                Ok(Box::new(batches(reader, chosen, sums)))
+                Ok(Box::new(batches(reader.map(|b| b.map_err(broken)), chosen, sums)))
             }
         }
     }
 }
 
+/// The checksums that a Parquet file of ours has of these columns.
+pub(super) fn sums_of(facts: &FileMetaData, names: &[&str]) -> Option<Sums> {
+    let ours = facts.created_by() == Some(sums::WRITER);
+    let said = facts.key_value_metadata().filter(|_| ours).into_iter().flatten();
+    let said = said.filter(|e| e.key == sums::KEY).find_map(|e| e.value.as_deref());
+    Sums::new(said, names)
+}
+
 /// The chosen columns of every batch, in pieces of [`BATCH`] rows; after an error there are no more.
-fn batches<E: std::fmt::Display>(
-    mut reader: impl Iterator<Item = std::result::Result<RecordBatch, E>> + Send,
+pub(super) fn batches(
+    mut reader: impl Iterator<Item = Result<RecordBatch>> + Send,
     chosen: Vec<usize>,
     mut sums: Option<Sums>,
 ) -> impl Iterator<Item = Result<Batch>> + Send {
@@ -271,7 +305,7 @@ fn batches<E: std::fmt::Display>(
         }
         let next = match rest.take() {
             Some(batch) => Some(Ok(batch)),
-            None => guarded(|| reader.next().map(|b| b.map_err(broken)).transpose()).transpose(),
+            None => guarded(|| reader.next().transpose()).transpose(),
         };
         let Some(next) = next else {
             over = true;

@@ -8,6 +8,7 @@ use super::super::store::{Last, Shape, SourceFile, State, Writer};
 use super::collect::Collector;
 use super::find::{Piece, find};
 use super::open::Pieces;
+use super::remote::{self, is_remote};
 use super::stdin::is_stdin;
 use super::{ReadOptions, columns, unique};
 use crate::error::{Error, Result};
@@ -88,7 +89,7 @@ pub fn pack<P: AsRef<Path>>(
     }
     let files = Pieces::new(find(paths)?);
     let sources = files.pieces.iter().map(source).collect::<Result<Vec<_>>>()?;
-    let given: Vec<String> = paths.iter().map(|p| p.as_ref().display().to_string()).collect();
+    let given: Vec<String> = paths.iter().map(|p| remote::shown(p.as_ref())).collect();
     let fresh = State::new(&config, packing.drop_invalid, given);
     let growing = match packing.into {
         Into::New => part_of(to),
@@ -252,6 +253,11 @@ const ENDS: u64 = 1 << 16;
 fn source(piece: &Piece) -> Result<SourceFile> {
     if is_stdin(&piece.path) {
         return Ok(SourceFile { name: "-".into(), bytes: 0, checksum: String::new(), rows: 0, whole: false });
+    }
+    if is_remote(&piece.path) {
+        let object = remote::Object::open(&piece.path).map_err(|e| piece.blame(e))?;
+        let checksum = Checksum::of(object.tag().as_bytes()).to_string();
+        return Ok(SourceFile { name: piece.name(), bytes: object.size(), checksum, rows: 0, whole: false });
     }
     let io = |e| Error::io(&piece.path, e);
     let mut file = File::open(&piece.path).map_err(io)?;
