@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _counterpoint, judge, target
+from .errors import Error
 from .log import Log, Reading
 from .policy import Policy
 from .results import Certificate
@@ -232,7 +233,8 @@ class Selector(_Estimator):
 
     `grid` is a built-in grid (auto, clp, wide, ..), a grid file, or a dictionary such as `{"recipe": {"cap": [5, 15]}}`, in which any
     field of the recipe may be a list. `folds` is the number of cross-validation folds, `seed` that of everything random.
-    Terms, `threads` and `progress` are those of `Learner`. After `fit`, `leaderboard_` holds the candidates, best first.
+    `journal` names a file that every finished fit is written to at once; after ctrl-C or a crash, `resume=True` goes on with it and ends in
+    the same policy. Terms, `threads` and `progress` are those of `Learner`. After `fit`, `leaderboard_` holds the candidates, best first.
 
     Examples:
         >>> import counterpoint as cp
@@ -244,7 +246,7 @@ class Selector(_Estimator):
         2
     """
 
-    _own: ClassVar[dict[str, Any]] = {"grid": "auto", "folds": None, "seed": 0, **_COMMON}
+    _own: ClassVar[dict[str, Any]] = {"grid": "auto", "folds": None, "seed": 0, "journal": None, "resume": False, **_COMMON}
 
     def fit(
         self,
@@ -263,12 +265,19 @@ class Selector(_Estimator):
         log = _log(X, {**roles, "action": action, "sample_weight": sample_weight, **columns}, self)
         wish = self._wish()
         try:
-            learned = _counterpoint.select(log._native, *self._asked(), wish)
+            learned = _counterpoint.select(log._native, *self._asked(), wish, self._journal())
         finally:
             wish.close()
         self._keep(learned)
         self.leaderboard_: list[dict[str, Any]] = self.facts_["leaderboard"]
         return self
+
+    def _journal(self) -> tuple[str, bool] | None:
+        """The file of finished fits, and whether those in it are gone on with."""
+        journal: str | os.PathLike[str] | None = self.journal  # type: ignore[attr-defined]
+        if journal is None and self.resume:  # type: ignore[attr-defined]
+            raise Error("resume goes on with a journal, and none is named", remedy="journal=FILE, as in the fit that was interrupted")
+        return None if journal is None else (os.fspath(journal), bool(self.resume))  # type: ignore[attr-defined]
 
     def _asked(self) -> tuple[str, int | None, int]:
         """Grid, folds and seed."""

@@ -33,6 +33,7 @@ class Reading(TypedDict, total=False):
     target_action: Any
     drop_invalid: bool
     scratch: str | os.PathLike[str]
+    log_config: str | os.PathLike[str]
     threads: int
 
 
@@ -60,7 +61,7 @@ class Log:
 
     Columns of words and categories become categories, booleans 0 and 1. Dates, amounts and missing values are refused with the row and
     a remedy, as by the command line. `split` says train, valid or test; `time` divides the log by time instead, the latest quarter being
-    the test part.
+    the test part. `log_config` is a file that names the columns once (TOML); keywords win over it.
 
     Examples:
         >>> import counterpoint as cp
@@ -91,11 +92,14 @@ class Log:
         target_action: Any = None,
         drop_invalid: bool = False,
         scratch: str | os.PathLike[str] | None = None,
+        log_config: str | os.PathLike[str] | None = None,
         threads: int = 0,
         policy: Policy | None = None,
     ) -> None:
-        self.table = X
         self._said = {name: value for name, value in locals().items() if name not in ("self", "X", "__class__")}
+        config: dict[str, Any] = {} if log_config is None else json.loads(_counterpoint.log_config(log_config))
+        X = config.get("path") if X is None else X
+        self.table = X
         roles = _Roles(X, None if policy is None else policy.contexts)
         roles.add("action", action, several=True, names=None if policy is None else policy.actions)
         for name, value in [("reward", reward), ("cost", cost), ("propensity", propensity), ("cluster", cluster)]:
@@ -106,20 +110,22 @@ class Log:
         roles.add("target_density", target_density)
         roles.add("target_action", target_action, several=True)
         said: dict[str, Any] = roles.said
-        times = roles.times(X, time)
+        times = roles.times(X, config.get("time") if time is None and split is None else time)
         if "reward" in said and "cost" in said:
             raise Error("both reward and cost are given; a log has one outcome", remedy="take one of the two out")
-        context = roles.own if context is None and roles.all_given else context
+        context = roles.own if context is None and roles.all_given and not config else context
         for name, value in [("context", context), ("exclude", exclude), ("categorical", categorical)]:
             if value is not None:
                 said[name] = tables.listed(value)
         if missing is not None:
             said["missing"] = missing
         manner = {"drop_invalid": drop_invalid, "threads": threads, "scratch": scratch and os.fspath(scratch)}
+        manner["log_config"] = log_config and os.fspath(log_config)
         native = None if policy is None else policy._native
         self._native = _counterpoint.Log(roles.rows, json.dumps(said), json.dumps(manner), type(X).__name__, native, times)
         self._contexts = context
-        self._given = {"action": action, "reward": reward, "cost": cost, "propensity": propensity}
+        given = {"action": action, "reward": reward, "cost": cost, "propensity": propensity}
+        self._given = {role: config.get(role) if value is None else value for role, value in given.items()}
         for note in self.notes:
             if note.startswith("warning: "):
                 warnings.warn(note.removeprefix("warning: "), PropensityWarning, stacklevel=2)

@@ -55,6 +55,7 @@ fn argument(remedy: &Remedy) -> String {
         Remedy::Missing => "missing=\"indicator\"",
         Remedy::TargetDensity => "target_density=...",
         Remedy::TargetAction => "target_action=...",
+        Remedy::Resume => "resume=True",
         other => return other.to_string(),
     }
     .into()

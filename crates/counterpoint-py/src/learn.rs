@@ -7,8 +7,9 @@ use crate::policy::Policy;
 use crate::target::logging as logging_policy;
 use crate::work::{self, Watch};
 use counterpoint::certify::Terms;
-use counterpoint::data::Schema;
+use counterpoint::data::{Journal, Schema};
 use counterpoint::evaluate::Estimate;
+use counterpoint::folds::instruction_set;
 use counterpoint::learn::{Learned as Outcome, Progress};
 use counterpoint::recipe::MeanChoice;
 use counterpoint::select::{Fit, Memory, Selected, Step};
@@ -16,6 +17,7 @@ use counterpoint::{Estimator, Recipe, Result, evaluate};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -191,9 +193,10 @@ impl Steps {
     }
 }
 
-/// Selects among many: a grid by name, of a file, or written as JSON.
+/// Selects among many: a grid by name, of a file, or written as JSON. `journal` is the file that finished fits are written to, and whether
+/// those that stand in it are gone on with; it is deleted when nothing is left to do.
 #[pyfunction]
-#[pyo3(signature = (log, grid, folds, seed, wish))]
+#[pyo3(signature = (log, grid, folds, seed, wish, journal))]
 pub(crate) fn select(
     py: Python<'_>,
     log: &Log,
@@ -201,6 +204,7 @@ pub(crate) fn select(
     folds: Option<usize>,
     seed: u64,
     wish: Wish,
+    journal: Option<(PathBuf, bool)>,
 ) -> PyResult<Learned> {
     let mut grid = grammar::grid(grid)?;
     grid.folds = folds.unwrap_or(grid.folds);
@@ -209,13 +213,18 @@ pub(crate) fn select(
     let found = work::run(py, wish.progress, |watch| {
         let engine = watch.engine(threads)?;
         let parts = log.parts(seed)?;
-        let record = |_: &Fit, step: Step| {
+        let (kept, known) = match &journal {
+            Some((path, resume)) => opened(path, *resume).map(|(kept, known)| (Some(kept), known))?,
+            None => (None, Vec::new()),
+        };
+        let record = |fit: &Fit, step: Step| {
+            kept.as_ref().map_or(Ok(()), |journal| journal.add(fit))?;
             watch.done.store(step.done as u64, Ordering::Relaxed);
             watch.of.store(step.of as u64, Ordering::Relaxed);
             Ok(())
         };
         let rows = (parts.train.on(&engine), parts.valid.on(&engine));
-        let memory = Memory { known: Vec::new(), record: &record };
+        let memory = Memory { known, record: &record };
         let selected = counterpoint::select(&rows, &grid, seed, terms.gate, &memory)?;
         let found = Found::selected(&selected, log.log.schema(), &log.sentences());
         let certificate = match certify {
@@ -228,5 +237,19 @@ pub(crate) fn select(
         };
         Ok(Found { certificate, ..found })
     })?;
-    found.hand_over(py)
+    let learned = found.hand_over(py)?;
+    if let Some((path, _)) = &journal {
+        let _ = std::fs::remove_file(path); // what it was kept for is in the caller's hands
+    }
+    Ok(learned)
+}
+
+/// A journal of finished fits, and those that stand in it.
+fn opened(path: &Path, resume: bool) -> Result<(Journal, Vec<Fit>)> {
+    // fits of another program or other instructions could differ in their bits
+    let writer = format!("{} ({})", counterpoint_cli::program(), instruction_set());
+    match resume {
+        true => Journal::resume::<Fit>(path, &writer).map(|r| (r.journal, r.known)),
+        false => Ok((Journal::create(path, &writer)?, Vec::new())),
+    }
 }

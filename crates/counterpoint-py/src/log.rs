@@ -8,7 +8,7 @@ use counterpoint::data::{
     BareLog, Column, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store, columns,
     read_bare_log, read_log,
 };
-use counterpoint::describe::check_propensities;
+use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
 use counterpoint::{Engine, Error, Result, propensity};
 use numpy::PyArray1;
@@ -23,6 +23,8 @@ use std::sync::Arc;
 struct Manner {
     drop_invalid: bool,
     scratch: Option<PathBuf>,
+    /// The file that names the columns, in place of log.toml beside the log.
+    log_config: Option<PathBuf>,
     threads: usize,
 }
 
@@ -63,6 +65,12 @@ enum Times {
 }
 
 impl Times {
+    fn name(&self) -> &str {
+        match self {
+            Times::Numbers(name, _) | Times::Words(name, _) => name,
+        }
+    }
+
     fn parts(self) -> Result<Vec<Part>> {
         let (name, column) = match self {
             Times::Numbers(name, v) => (name, Column::Numbers(v)),
@@ -86,17 +94,20 @@ impl Log {
         policy: Option<&Policy>,
         times: Option<Times>,
     ) -> PyResult<Self> {
-        let config = LogConfig::from_toml(&as_toml(columns)?).map_err(Fault::from)?;
+        let said = LogConfig::from_toml(&as_toml(columns)?).map_err(Fault::from)?;
         let manner: Manner = serde_json::from_str(manner).map_err(|e| Fault::from(Error::data(e.to_string())))?;
+        let named = manner.log_config.as_ref().map(LogConfig::load).transpose().map_err(Fault::from)?;
+        let config = said.or(named.unwrap_or_default());
         let policy = policy.map(|p| &*p.saved);
         Ok(match rows {
             Rows::Files(paths) => work::run(py, None, |watch| {
                 from_files(&paths, config, &manner, policy, &watch.engine(manner.threads)?)
             })?,
             Rows::Table(parts) => {
+                let time = times.as_ref().map(|t| t.name().to_string()).unwrap_or_default();
                 let parts_by_time = times.map(Times::parts).transpose().map_err(Fault::from)?;
                 let log = from_table(py, Table::new(parts)?, config, &manner, policy, name)?;
-                log.divided_by(parts_by_time).map_err(Fault::from)?
+                work::run(py, None, |watch| log.divided_by(parts_by_time, &time, &watch.engine(manner.threads)?))?
             }
         })
     }
@@ -162,10 +173,13 @@ impl Log {
         numbers
     }
 
-    /// The same log, divided by the times of its rows if these are given.
-    fn divided_by(self, parts: Option<Vec<Part>>) -> Result<Self> {
+    /// The same log, divided by the times of its rows if these are given; what moved between the earlier and the later ones is noted.
+    fn divided_by(mut self, parts: Option<Vec<Part>>, time: &str, engine: &Engine) -> Result<Self> {
         let Some(parts) = parts else { return Ok(self) };
         let log = Arc::unwrap_or_clone(self.log).with_parts(&parts)?;
+        let divided = log.split(SplitRule::Column)?;
+        let moved = drift(&divided.train.on(engine), &divided.test.on(engine))?;
+        self.notes.push(format!("divided by {time}; from train to test: {moved}"));
         Ok(Log { log: Arc::new(log), divided: Divided::Time, ..self })
     }
 
@@ -224,7 +238,10 @@ fn from_files(
     policy: Option<&SavedPolicy>,
     engine: &Engine,
 ) -> Result<Log> {
-    let beside = given.first().and_then(|l| LogConfig::beside(l)).map(LogConfig::load).transpose()?;
+    let beside = match &manner.log_config {
+        Some(_) => None, // it has been read, and is the one that is meant
+        None => given.first().and_then(|l| LogConfig::beside(l)).map(LogConfig::load).transpose()?,
+    };
     let config = said.or(beside.unwrap_or_default());
     let name = Store::name_of(given);
     let time = config.time.clone();
@@ -233,8 +250,8 @@ fn from_files(
         PropensityRole::Column(_) => read_log(given, &roles, &options)?,
         PropensityRole::Fit => propensity::fit(engine, read_bare_log(given, &roles, &options)?)?,
     };
-    let parts = time.map(|time| counterpoint_cli::parts_of_files(given, &time)).transpose()?;
-    Log::of(log, name, &roles, engine)?.divided_by(parts)
+    let parts = time.as_ref().map(|time| counterpoint_cli::parts_of_files(given, time)).transpose()?;
+    Log::of(log, name, &roles, engine)?.divided_by(parts, &time.unwrap_or_default(), engine)
 }
 
 fn from_table(
@@ -299,6 +316,13 @@ fn plan(
     };
     let roles = Roles { target: config.target(), ..config.roles() };
     Ok((roles, options))
+}
+
+/// What a file that names columns says, as JSON.
+#[pyfunction]
+pub(crate) fn log_config(path: PathBuf) -> PyResult<String> {
+    let config = LogConfig::load(path).map_err(Fault::from)?;
+    Ok(serde_json::to_string(&config).unwrap_or_default())
 }
 
 /// JSON as TOML, which the library reads.
