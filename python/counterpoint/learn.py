@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from . import _counterpoint, judge, target
 from .errors import Error
-from .log import Log, Reading
+from .log import Log, Reading, known
 from .policy import Policy
 from .results import Certificate
 
@@ -287,6 +287,7 @@ class Selector(_Estimator):
 
 
 def _log(X: Any, roles: dict[str, Any], estimator: Any) -> Log:
+    known(roles)
     given = {name: value for name, value in roles.items() if value is not None}
     if isinstance(X, Log):
         return Log.of(X, given)

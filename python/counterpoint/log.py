@@ -126,6 +126,7 @@ class Log:
         self._contexts = context
         given = {"action": action, "reward": reward, "cost": cost, "propensity": propensity}
         self._given = {role: config.get(role) if value is None else value for role, value in given.items()}
+        self._hints = [] if cluster is not None or policy is not None or "cluster" in config else roles.likely_clusters(X)
         for note in self.notes:
             if note.startswith("warning: "):
                 warnings.warn(note.removeprefix("warning: "), PropensityWarning, stacklevel=2)
@@ -148,6 +149,7 @@ class Log:
     @classmethod
     def of(cls, X: Any, columns: Any = None, policy: Policy | None = None) -> Log:
         """`X` itself if it is a log, else the log that it is by these keywords."""
+        known(columns or {})
         if not isinstance(X, Log):
             return cls(X, **{**(columns or {}), "policy": policy})
         if columns:
@@ -166,8 +168,8 @@ class Log:
 
     @property
     def notes(self) -> list[str]:
-        """What was dropped, that densities were estimated, and warnings."""
-        return self._native.notes
+        """What was dropped, filled or estimated, which columns are categories or may be clusters, and warnings."""
+        return [*self._native.notes, *self._hints]
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -215,6 +217,18 @@ class Log:
         return f"Log({self.rows} rows, contexts {contexts}, action {', '.join(s['actions'])}, {outcome})"
 
 
+def known(columns: Iterable[str]) -> None:
+    """Refuses keywords that no log has."""
+    names = sorted(Columns.__optional_keys__)
+    unknown = next((name for name in columns if name not in names), None)
+    if unknown is not None:
+        import difflib
+
+        near = difflib.get_close_matches(unknown, names, n=1)
+        meant = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(names)}"
+        raise TypeError(f"there is no argument {unknown!r}; {meant}")
+
+
 class _Named:
     """A column that has a name of its own."""
 
@@ -249,7 +263,8 @@ class _Roles:
             return
         if self.is_files:
             raise Error(f"{role} is a column of its own, and the log is a file", remedy="name a column of the file")
-        many = several and np.ndim(value) == 2 and np.shape(value)[1] > 1
+        shape = np.asarray(value).shape if several else ()
+        many = len(shape) == 2 and shape[1] > 1
         columns = np.asarray(value).T if many else [value]
         roles = [f"{role}{i}" for i in range(len(columns))] if many else [role]
         known = names if names is not None and len(names) == len(roles) else [getattr(value, "name", None)] * len(roles)
@@ -273,6 +288,15 @@ class _Roles:
         if isinstance(values, list):
             return self.said.get("time", "time"), ["" if v is None else v for v in values]
         return self.said.get("time", "time"), np.asarray(values, dtype=np.float64).tolist()
+
+    def likely_clusters(self, X: Any) -> list[str]:
+        """What to say of columns without a role that may tell which rows belong together."""
+        if self.is_files or isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
+            return []  # files have been looked at by their reader
+        taken = [n for role, value in self.said.items() if role != "context" for n in tables.listed(value) or []]
+        names = [n for n in self.own or [] if n not in taken and _counterpoint.names_an_id(n)]
+        found = (_counterpoint.likely_cluster(n, tables.column(X[n])) for n in names)
+        return [words for words in found if words is not None]
 
     def _free(self, name: Any, otherwise: str) -> str:
         taken = {*(self.own or []), *self.rows.names}

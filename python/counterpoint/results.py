@@ -418,7 +418,8 @@ class Description(Result):
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        text, self._words = _counterpoint.describe(log._native)
+        text, words = _counterpoint.describe(log._native)
+        self._words = "\n".join([words.rstrip(), *(f"note: {note}" for note in log.notes if not note.startswith("warning: "))])
         self._data = json.loads(text)
 
     def records(self) -> list[dict[str, Any]]:

@@ -221,7 +221,7 @@ def test_a_policy_that_abstains_is_that_of_the_command_line(shop, command, tmp_p
     assert own.abstains is None
     assert own.policy == cp.Policy.load("policy.json")
     with pytest.raises(cp.Error, match="cannot abstain") as refused:
-        cp.certify(lambda X, a: a, "log.parquet", seed=4, abstain=True, context="x0", **roles)
+        cp.certify(None, "log.parquet", seed=4, abstain=True, target_density="visits", context="x0", **roles)
     assert "abstain= needs" in refused.value.remedy
     with pytest.raises(cp.Error, match="is for abstain"):
         cp.certify("policy.json", "log.parquet", seed=4, logging_policy="policy.json", **roles)
@@ -236,7 +236,7 @@ def test_the_papers_bounds_are_those_of_the_command_line(shop, command):
     assert mine.bounds == said["bounds"]
     assert "Proposition" in repr(mine) or "bound" in repr(mine)
     with pytest.raises(cp.Error, match="paper's bounds"):
-        cp.evaluate(None, "log.parquet", bounds=True, target_density="propensity", context="x0", **roles)
+        cp.evaluate(None, "log.parquet", bounds=True, target_density="visits", context="x0", **roles)
 
 
 def test_a_file_names_the_columns_of_files_and_tables(shop, command, tmp_path):

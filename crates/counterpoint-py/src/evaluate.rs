@@ -83,7 +83,8 @@ pub(crate) fn evaluate(
         // a log too short to divide can still be weighed
         let train = parts.as_ref().ok().map(|parts| parts.train.on(&engine));
         let train = train.as_ref().map(|t| -> &dyn Source { t });
-        let mut said = answers((&rows.on(&engine), train), &*policy, &question, (logging.as_ref(), predictions.as_ref()))?;
+        let mut said =
+            answers((&rows.on(&engine), train), &*policy, &question, (logging.as_ref(), predictions.as_ref()))?;
         if let Some(per) = per {
             same_rows(log, &per.log, &format!("column {:?}", per.log.schema().outcome))?;
             let parts = per.log.split(log.rule(question.seed));

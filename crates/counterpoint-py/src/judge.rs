@@ -253,8 +253,10 @@ fn abstaining(
     engine: &Engine,
 ) -> Result<Abstained> {
     let Some(new) = policy.saved() else {
-        return Err(Error::policy("a policy that is known at the rows of the log alone cannot abstain in other contexts")
-            .hint("abstain= needs a policy of ours: a fitted learner, a Policy or a policy file"));
+        return Err(Error::policy(
+            "a policy that is known at the rows of the log alone cannot abstain in other contexts",
+        )
+        .hint("abstain= needs a policy of ours: a fitted learner, a Policy or a policy file"));
     };
     let logging = match logging {
         Some(given) => given.clone(),

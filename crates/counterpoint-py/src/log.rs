@@ -2,15 +2,16 @@
 
 use crate::errors::{Answer, Fault};
 use crate::policy::Policy;
-use crate::table::{Parts as TableParts, Table};
+use crate::table::{Column, Parts as TableParts, Table};
 use crate::work;
 use counterpoint::data::{
-    BareLog, Column, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store, columns,
-    read_bare_log, read_log,
+    BareLog, Column as Values, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store,
+    columns, read_bare_log, read_log,
 };
 use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
 use counterpoint::{Engine, Error, Result, propensity};
+use counterpoint_cli::{cluster_in_words, clusters_in_words, contexts_in_words};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -73,8 +74,8 @@ impl Times {
 
     fn parts(self) -> Result<Vec<Part>> {
         let (name, column) = match self {
-            Times::Numbers(name, v) => (name, Column::Numbers(v)),
-            Times::Words(name, v) => (name, Column::Words(v)),
+            Times::Numbers(name, v) => (name, Values::Numbers(v)),
+            Times::Words(name, v) => (name, Values::Words(v)),
         };
         counterpoint_cli::parts_of_times(column, &name)
     }
@@ -221,6 +222,7 @@ impl Log {
         if dropped.rows > 0 {
             notes.push(format!("dropped {} rows with unusable values: {dropped}", dropped.rows));
         }
+        notes.extend(contexts_in_words(&log.schema().inputs));
         match log.schema().propensities.sentence() {
             Some(sentence) => notes.push(sentence),
             None => notes.extend(check_propensities(&log.on(engine))?.warning().map(|w| format!("warning: {w}"))),
@@ -245,13 +247,19 @@ fn from_files(
     let config = said.or(beside.unwrap_or_default());
     let name = Store::name_of(given);
     let time = config.time.clone();
+    let clusters = match (policy, &config.cluster) {
+        (None, None) => clusters_in_words(given, &config, "cluster=")?,
+        _ => Vec::new(),
+    };
     let (roles, options) = plan(config, manner, policy, || columns(given)).map_err(|e| e.at(name.clone()))?;
     let log = match roles.propensity {
         PropensityRole::Column(_) => read_log(given, &roles, &options)?,
         PropensityRole::Fit => propensity::fit(engine, read_bare_log(given, &roles, &options)?)?,
     };
     let parts = time.as_ref().map(|time| counterpoint_cli::parts_of_files(given, time)).transpose()?;
-    Log::of(log, name, &roles, engine)?.divided_by(parts, &time.unwrap_or_default(), engine)
+    let mut log = Log::of(log, name, &roles, engine)?;
+    log.notes.extend(clusters);
+    log.divided_by(parts, &time.unwrap_or_default(), engine)
 }
 
 fn from_table(
@@ -296,7 +304,11 @@ fn plan(
         let known: Vec<String> = columns()?.iter().map(|c| format!("{c:?}")).collect();
         let what = format!("it is not said which column is the {}", missing.join(", the "));
         let what = what.replace("the reward", "the reward (or cost)");
-        let arguments: Vec<String> = missing.iter().map(|m| format!("{m}=")).collect();
+        let argument = |m: &&str| match *m {
+            "propensity" => "propensity= (\"fit\" estimates it)".to_string(),
+            m => format!("{m}="),
+        };
+        let arguments: Vec<String> = missing.iter().map(argument).collect();
         return Err(Error::data(what).hint(format!(
             "name it with {}; context=\"*\" takes every column without another role; the columns are: {}",
             arguments.join(", "),
@@ -316,6 +328,19 @@ fn plan(
     };
     let roles = Roles { target: config.target(), ..config.roles() };
     Ok((roles, options))
+}
+
+/// Whether a column has the name of an identifier.
+#[pyfunction]
+pub(crate) fn names_an_id(name: &str) -> bool {
+    counterpoint::data::names_an_id(name)
+}
+
+/// What to say of a column that has the name of an identifier and may tell which rows belong together; nothing where no value repeats.
+#[pyfunction]
+pub(crate) fn likely_cluster(name: &str, column: Column<'_>) -> Option<String> {
+    let (rows, different) = column.counted();
+    (different > 1 && different < rows).then(|| cluster_in_words(name, Some((rows, different)), "cluster="))
 }
 
 /// What a file that names columns says, as JSON.
