@@ -49,6 +49,8 @@ def table(X: Any, names: Sequence[str] | None = None) -> Parts:
         return Parts()
     if hasattr(X, "collect") and hasattr(X, "lazy"):
         X = X.collect()  # a LazyFrame of Polars
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise Error(f"a sparse matrix ({type(X).__name__}) is not read", remedy="X.toarray()")
     if isinstance(X, Mapping):
         return Parts(columns=[(str(name), column(values)) for name, values in X.items()])
     if _is_pandas(X):
@@ -57,8 +59,6 @@ def table(X: Any, names: Sequence[str] | None = None) -> Parts:
         if hasattr(X, give):
             return Parts(stream=X if give == "__arrow_c_stream__" else getattr(X, give)())
     array = np.asarray(X)
-    if array.ndim == 0 and hasattr(X, "toarray"):
-        raise Error(f"a sparse matrix ({type(X).__name__}) is not read", remedy="X.toarray()")
     if array.ndim == 0:
         remedy = "NumPy, pandas, Polars, PyArrow, DuckDB, a dictionary of columns, or a path"
         raise Error(f"{type(X).__name__} is not read as a table", remedy=remedy)
