@@ -150,6 +150,10 @@ class _Estimator:
         request.fit.add_request(param="cluster", alias=True)
         return request
 
+    def _get_default_requests(self) -> Any:
+        # scikit-learn before 1.8 asks here what `score` is handed
+        return self.get_metadata_routing()
+
     def __repr__(self) -> str:
         changed = [n for n in self._names if not _same(getattr(self, n), self._own.get(n))]
         return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in changed)})"
