@@ -55,7 +55,16 @@ class _Question:
     cap: float
     model_ridge: float
     tail: float
+    bounds: bool
     threads: int
+
+
+@dataclass
+class _Beside:
+    guardrails: list[tuple[str, _counterpoint.Log]]
+    per: _counterpoint.Log | None
+    abstain: bool
+    logging: _counterpoint.Policy | None
 
 
 def evaluate(
@@ -68,6 +77,8 @@ def evaluate(
     model: Any = None,
     model_ridge: float = 1e-3,
     tail: float = 0.1,
+    per: Any = None,
+    bounds: bool = False,
     logging_policy: Any = None,
     target_std: Any = None,
     target_family: str = "normal",
@@ -83,7 +94,9 @@ def evaluate(
     `model` is a model of the outcome for the direct method and doubly robust estimates; without it, a ridge regression on the train
     rows. A regressor (scikit-learn, LightGBM, CatBoost, or your own with `fit(X, a, y)` and `predict(X, a)`) is cross-fitted here; a
     function of (X, a) is asked as it is; `(actions, predictions)` are K actions and a prediction for every row at each of them.
-    `tail` is the share of the worst outcomes whose mean is in `distribution`.
+    `tail` is the share of the worst outcomes whose mean is in `distribution`. `per` is a column to divide the outcome by, such as
+    spend: `ratio` then holds the ratio of their means under policy and log. `bounds` computes the paper's bounds for a policy of
+    `policy="clp"` with a normal law; they are vacuous at common sizes. `logging_policy` is what switch and cab need.
 
     Examples:
         >>> import counterpoint as cp, numpy as np
@@ -92,13 +105,18 @@ def evaluate(
         >>> own = cp.evaluate(moons["propensity"], moons, **roles)  # the policy that logged the data
         >>> bool(abs(own["snips"]["estimate"] - own.logged["estimate"]) < 1e-9)
         True
+        >>> spend = 1 + np.abs(moons["action"])
+        >>> own = cp.evaluate(moons["propensity"], moons, per=spend, **roles)
+        >>> bool(abs(own.ratio["difference"]["estimate"]) < 1e-9)
+        True
     """
     log = Log.of(X, columns, target.policy_of(policy))
     logging = target.policy_of(logging_policy)
-    question = _Question(rows, seed, cap, model_ridge, tail, int(columns.get("threads", 0)))
+    question = _Question(rows, seed, cap, model_ridge, tail, bounds, int(columns.get("threads", 0)))
     asked = target.brought(policy, log, target_std, target_family)
     native = None if logging is None else logging._native
-    return Estimates(_counterpoint.evaluate(asked, log._native, question, native, models.asked(model, log, rows, seed)))
+    brought = models.asked(model, log, rows, seed)
+    return Estimates(_counterpoint.evaluate(asked, log._native, question, native, brought, _below(log, per)))
 
 
 def certify(
@@ -115,6 +133,9 @@ def certify(
     paper: bool | None = None,
     guardrails: Sequence[str] | Mapping[str, Any] = (),
     by: str | None = None,
+    per: Any = None,
+    abstain: bool | str | os.PathLike[str] = False,
+    logging_policy: Any = None,
     target_std: Any = None,
     target_family: str = "normal",
     **columns: Unpack[Columns],
@@ -123,7 +144,12 @@ def certify(
 
     `policy` is what `evaluate` takes. `seed` (or `split`) must be what the policy was learned with.
     `guardrails` are outcomes that must not become worse: `"refunds:max+2%"` (at most 2% more of that column), `"sales:min-1%"`, or an
-    amount without %; as a dictionary each with its column. `by` shows the gain by a context: `Certificate.segments`.
+    amount without %; as a dictionary each with its column. `by` shows the gain by a context: `Certificate.segments`. `per` is a column
+    to divide the outcome by, such as spend: `Certificate.ratio`; the verdict stays one on the outcome itself.
+
+    `abstain=True` certifies another policy instead: it does what the log did in contexts where the log does not support yours, and what
+    yours does elsewhere. `Certificate.policy` is that policy, `Certificate.abstains` says where; a path writes its file too.
+    `logging_policy` is what the log did; without it, it is fitted on the train part.
 
     Examples:
         >>> import counterpoint as cp, numpy as np
@@ -135,6 +161,11 @@ def certify(
         >>> guarded = cp.certify(moons["propensity"], moons, guardrails=["refunds:max+5%"], by="x0", **roles)
         >>> guarded.guardrails[0]["holds"], len(guarded.segments)
         (True, 4)
+        >>> learner = cp.Learner(policy="linear", starts=1, seed=1, certify=False)
+        >>> learner = learner.fit(moons, "action", reward="reward", propensity="propensity", context=["x0", "x1"])
+        >>> careful = cp.certify(learner, moons, seed=1, abstain=True, **roles)
+        >>> careful.policy.kind, 0 <= careful.abstains["share"] <= 1
+        ('abstain', True)
     """
     log = Log.of(X, columns, target.policy_of(policy))
     wanted = terms(
@@ -149,9 +180,22 @@ def certify(
         }
     )
     asked = target.brought(policy, log, target_std, target_family)
-    guards = list(_guards(log, guardrails))
-    made = Certificate(_counterpoint.certify(asked, log._native, wanted, seed, int(columns.get("threads", 0)), guards))
+    logging = target.policy_of(logging_policy)
+    native = None if logging is None else logging._native
+    if logging_policy is not None and abstain is False:
+        raise Error("logging_policy is for abstain", remedy="say abstain=True, or leave logging_policy out")
+    beside = _Beside(list(_guards(log, guardrails)), _below(log, per), abstain is not False, native)
+    made = Certificate(_counterpoint.certify(asked, log._native, wanted, seed, int(columns.get("threads", 0)), beside))
+    if not isinstance(abstain, bool) and made.policy is not None:
+        made.policy.save(abstain)
     return made if by is None else made._with(made.by(by))
+
+
+def _below(log: Log, per: Any) -> _counterpoint.Log | None:
+    """The log that has this column as its outcome: the name of a column, or the column itself."""
+    if per is None:
+        return None
+    return log.with_outcome(per, "cost", per if isinstance(per, str) else getattr(per, "name", None) or "per")._native
 
 
 def _guards(log: Log, guardrails: Sequence[str] | Mapping[str, Any]) -> Iterator[tuple[str, _counterpoint.Log]]:

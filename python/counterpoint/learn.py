@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _counterpoint, judge, models, target
-from .log import Log, Reading
+from .errors import Error
+from .log import Log, Reading, known
 from .policy import Policy
 from .results import Certificate
 
@@ -155,6 +156,10 @@ class _Estimator:
         request.fit.add_request(param="cluster", alias=True)
         return request
 
+    def _get_default_requests(self) -> Any:
+        # scikit-learn before 1.8 asks here what `score` is handed
+        return self.get_metadata_routing()
+
     def __repr__(self) -> str:
         changed = [n for n in self._names if not _same(getattr(self, n), self._own.get(n))]
         return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in changed)})"
@@ -257,7 +262,9 @@ class Selector(_Estimator):
     `grid` is a built-in grid (auto, clp, wide, ..), a grid file, or a dictionary such as `{"recipe": {"cap": [5, 15]}}`, in which any
     field of the recipe may be a list. `folds` is the number of cross-validation folds, `seed` that of everything random.
     `budget` is how many seconds the search may take: `facts_["left_out"]` says what there was no time for.
-    `guardrails`, terms, `threads` and `progress` are those of `Learner`. After `fit`, `leaderboard_` holds the candidates, best first.
+    `journal` names a file that every finished fit is written to at once; after ctrl-C or a crash, `resume=True` goes on with it and ends in
+    the same policy. `guardrails`, terms, `threads` and `progress` are those of `Learner`. After `fit`, `leaderboard_` holds the candidates,
+    best first.
 
     Examples:
         >>> import counterpoint as cp
@@ -269,7 +276,16 @@ class Selector(_Estimator):
         2
     """
 
-    _own: ClassVar[dict[str, Any]] = {"grid": "auto", "folds": None, "seed": 0, "budget": None, "guardrails": (), **_COMMON}
+    _own: ClassVar[dict[str, Any]] = {
+        "grid": "auto",
+        "folds": None,
+        "seed": 0,
+        "budget": None,
+        "guardrails": (),
+        "journal": None,
+        "resume": False,
+        **_COMMON,
+    }
 
     def fit(
         self,
@@ -289,12 +305,19 @@ class Selector(_Estimator):
         guards = list(judge._guards(log, self.guardrails))  # type: ignore[attr-defined]
         wish = self._wish()
         try:
-            learned = _counterpoint.select(log._native, *self._asked(), wish, guards, self.budget)  # type: ignore[attr-defined]
+            learned = _counterpoint.select(log._native, *self._asked(), wish, self._journal(), guards, self.budget)  # type: ignore[attr-defined]
         finally:
             wish.close()
         self._keep(learned)
         self.leaderboard_: list[dict[str, Any]] = self.facts_["leaderboard"]
         return self
+
+    def _journal(self) -> tuple[str, bool] | None:
+        """The file of finished fits, and whether those in it are gone on with."""
+        journal: str | os.PathLike[str] | None = self.journal  # type: ignore[attr-defined]
+        if journal is None and self.resume:  # type: ignore[attr-defined]
+            raise Error("resume goes on with a journal, and none is named", remedy="journal=FILE, as in the fit that was interrupted")
+        return None if journal is None else (os.fspath(journal), bool(self.resume))  # type: ignore[attr-defined]
 
     def _asked(self) -> tuple[str, int | None, int]:
         """Grid, folds and seed."""
@@ -304,6 +327,7 @@ class Selector(_Estimator):
 
 
 def _log(X: Any, roles: dict[str, Any], estimator: Any) -> Log:
+    known(roles)
     given = {name: value for name, value in roles.items() if value is not None}
     if isinstance(X, Log):
         return Log.of(X, given)

@@ -34,6 +34,7 @@ class Reading(TypedDict, total=False):
     target_action: Any
     drop_invalid: bool
     scratch: str | os.PathLike[str]
+    log_config: str | os.PathLike[str]
     threads: int
 
 
@@ -63,7 +64,7 @@ class Log:
     a remedy, as by the command line. `split` says train, valid or test; `time` divides the log by time instead, the latest quarter being
     the test part. `predictions` are what a model of yours predicts of the outcome at a list of actions, for a greedy policy to
     follow: columns (`"q_*"`, the star being the action, or `"q1@0.5"`), or `(actions, values)` with a row of values for each row. The
-    model must not have seen the row.
+    model must not have seen the row. `log_config` is a file that names the columns once (TOML); keywords win over it.
 
     Examples:
         >>> import counterpoint as cp
@@ -95,11 +96,14 @@ class Log:
         target_action: Any = None,
         drop_invalid: bool = False,
         scratch: str | os.PathLike[str] | None = None,
+        log_config: str | os.PathLike[str] | None = None,
         threads: int = 0,
         policy: Policy | None = None,
     ) -> None:
-        self.table = X
         self._said = {name: value for name, value in locals().items() if name not in ("self", "X", "__class__")}
+        config: dict[str, Any] = {} if log_config is None else json.loads(_counterpoint.log_config(log_config))
+        X = config.get("path") if X is None else X
+        self.table = X
         roles = _Roles(X, None if policy is None else policy.contexts)
         roles.add("action", action, several=True, names=None if policy is None else policy.actions)
         for name, value in [("reward", reward), ("cost", cost), ("propensity", propensity), ("cluster", cluster)]:
@@ -111,20 +115,23 @@ class Log:
         roles.add("target_density", target_density)
         roles.add("target_action", target_action, several=True)
         said: dict[str, Any] = roles.said
-        times = roles.times(X, time)
+        times = roles.times(X, config.get("time") if time is None and split is None else time)
         if "reward" in said and "cost" in said:
             raise Error("both reward and cost are given; a log has one outcome", remedy="take one of the two out")
-        context = roles.own if context is None and roles.all_given else context
+        context = roles.own if context is None and roles.all_given and not config else context
         for name, value in [("context", context), ("exclude", exclude), ("categorical", categorical)]:
             if value is not None:
                 said[name] = tables.listed(value)
         if missing is not None:
             said["missing"] = missing
         manner = {"drop_invalid": drop_invalid, "threads": threads, "scratch": scratch and os.fspath(scratch)}
+        manner["log_config"] = log_config and os.fspath(log_config)
         native = None if policy is None else policy._native
         self._native = _counterpoint.Log(roles.rows, json.dumps(said), json.dumps(manner), type(X).__name__, native, times)
         self._contexts = context
-        self._given = {"action": action, "reward": reward, "cost": cost, "propensity": propensity}
+        given = {"action": action, "reward": reward, "cost": cost, "propensity": propensity}
+        self._given = {role: config.get(role) if value is None else value for role, value in given.items()}
+        self._hints = [] if cluster is not None or policy is not None or "cluster" in config else roles.likely_clusters(X)
         for note in self.notes:
             if note.startswith("warning: "):
                 warnings.warn(note.removeprefix("warning: "), PropensityWarning, stacklevel=2)
@@ -153,6 +160,7 @@ class Log:
     @classmethod
     def of(cls, X: Any, columns: Any = None, policy: Policy | None = None) -> Log:
         """`X` itself if it is a log, else the log that it is by these keywords."""
+        known(columns or {})
         if not isinstance(X, Log):
             return cls(X, **{**(columns or {}), "policy": policy})
         if columns:
@@ -171,8 +179,8 @@ class Log:
 
     @property
     def notes(self) -> list[str]:
-        """What was dropped, that densities were estimated, and warnings."""
-        return self._native.notes
+        """What was dropped, filled or estimated, which columns are categories or may be clusters, and warnings."""
+        return [*self._native.notes, *self._hints]
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -220,6 +228,18 @@ class Log:
         return f"Log({self.rows} rows, contexts {contexts}, action {', '.join(s['actions'])}, {outcome})"
 
 
+def known(columns: Iterable[str]) -> None:
+    """Refuses keywords that no log has."""
+    names = sorted(Columns.__optional_keys__)
+    unknown = next((name for name in columns if name not in names), None)
+    if unknown is not None:
+        import difflib
+
+        near = difflib.get_close_matches(unknown, names, n=1)
+        meant = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(names)}"
+        raise TypeError(f"there is no argument {unknown!r}; {meant}")
+
+
 class _Named:
     """A column that has a name of its own."""
 
@@ -254,7 +274,8 @@ class _Roles:
             return
         if self.is_files:
             raise Error(f"{role} is a column of its own, and the log is a file", remedy="name a column of the file")
-        many = several and np.ndim(value) == 2 and np.shape(value)[1] > 1
+        shape = np.asarray(value).shape if several else ()
+        many = len(shape) == 2 and shape[1] > 1
         columns = np.asarray(value).T if many else [value]
         roles = [f"{role}{i}" for i in range(len(columns))] if many else [role]
         known = names if names is not None and len(names) == len(roles) else [getattr(value, "name", None)] * len(roles)
@@ -297,6 +318,15 @@ class _Roles:
         if isinstance(values, list):
             return self.said.get("time", "time"), ["" if v is None else v for v in values]
         return self.said.get("time", "time"), np.asarray(values, dtype=np.float64).tolist()
+
+    def likely_clusters(self, X: Any) -> list[str]:
+        """What to say of columns without a role that may tell which rows belong together."""
+        if self.is_files or isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
+            return []  # files have been looked at by their reader
+        taken = [n for role, value in self.said.items() if role != "context" for n in tables.listed(value) or []]
+        names = [n for n in self.own or [] if n not in taken and _counterpoint.names_an_id(n)]
+        found = (_counterpoint.likely_cluster(n, tables.column(X[n])) for n in names)
+        return [words for words in found if words is not None]
 
     def _free(self, name: Any, otherwise: str) -> str:
         taken = {*(self.own or []), *self.rows.names}

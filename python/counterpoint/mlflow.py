@@ -23,7 +23,8 @@ def log_policy(learner: Learner | Selector, name: str = "policy") -> Any:
         def load_context(self, context: Any) -> None:
             self.policy = Policy.load(context.artifacts["policy"])
 
-        def predict(self, context: Any, model_input: Any, params: Any = None) -> Any:
+        # MLflow reads annotations here as a schema of the rows, which the policy checks itself
+        def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]
             import pandas as pd
 
             mean = self.policy.mean(model_input)

@@ -227,7 +227,7 @@ def evaluate(
     saved, logging = _saved(policy), target.policy_of(logging_policy)
     cluster, own = _cluster(paths, options)
     try:
-        question = judge._Question(rows, seed, cap, model_ridge, tail, 0)
+        question = judge._Question(rows, seed, cap, model_ridge, tail, False, 0)
         return Estimates(cluster._native.evaluate(saved._native, question, None if logging is None else logging._native))
     finally:
         if own:

@@ -13,6 +13,7 @@ from .errors import Error
 
 if TYPE_CHECKING:
     from .log import Log
+    from .policy import Policy
 
 
 class Result:
@@ -70,11 +71,14 @@ class Certificate(Result):
         True
     """
 
-    def __init__(self, native: _counterpoint.Certified | None, text: str | None = None, words: str = "") -> None:
+    def __init__(
+        self, native: _counterpoint.Certified | None, text: str | None = None, words: str = "", also: dict[str, Any] | None = None
+    ) -> None:
         self._native = native
         self._text = native.json if native is not None else (text or "{}")
         self._words = native.words if native is not None else words
         self._segments: dict[str, Any] = {}
+        self._also: dict[str, Any] = also or ({} if native is None else json.loads(native.also))
         file = json.loads(self._text)
         # with guardrails the file holds the certificate of the outcome, and the verdict on all of them
         self._data = {**file.pop("primary"), **file} if "primary" in file else file
@@ -95,9 +99,27 @@ class Certificate(Result):
         """The gain in every segment, where `certify` was asked for it; see also `by`."""
         return list(self._segments.get("segments", []))
 
+    @property
+    def ratio(self) -> dict[str, Any] | None:
+        """The outcome per unit of another one, where `certify` was asked for it with `per`."""
+        return self._also.get("ratio")
+
+    @property
+    def abstains(self) -> dict[str, Any] | None:
+        """In which share of the valid rows, and mostly where, the policy that abstains does what the log did."""
+        return self._also.get("abstains")
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy that was certified, with `abstain` the one that abstains; nothing of a policy without a file, or after pickling."""
+        from .policy import Policy
+
+        native = None if self._native is None else self._native.policy
+        return None if native is None else Policy(native)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as the command line says it with --json."""
-        said: dict[str, Any] = json.loads(self._text)
+        said: dict[str, Any] = {**json.loads(self._text), **json.loads(json.dumps(self._also))}
         return {**said, "segments": self._segments} if self._segments else said
 
     def by(self, column: str) -> Segments:
@@ -124,15 +146,15 @@ class Certificate(Result):
         """Writes the certificate (JSON)."""
         Path(path).write_text(self._text, encoding="utf-8")
 
-    def report_html(self) -> str:
-        """The report as a page of HTML, which loads nothing."""
+    def report_html(self, with_rows: bool = False) -> str:
+        """The report as a page of HTML, which loads nothing; see `report`."""
         if self._native is None:
             raise _without_rows()
-        return self._native.page()
+        return self._native.page(with_rows)
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the report (HTML)."""
-        Path(path).write_text(self.report_html(), encoding="utf-8")
+    def report(self, path: str | os.PathLike[str], with_rows: bool = False) -> Path:
+        """Writes the report (HTML): means and counts of ten rows and more; `with_rows` lets it show some rows of the log as they are."""
+        Path(path).write_text(self.report_html(with_rows), encoding="utf-8")
         return Path(path)
 
     def records(self) -> list[dict[str, Any]]:
@@ -146,7 +168,7 @@ class Certificate(Result):
         return page.intervals(self.records(), ax, title=f"Certificate: {self.verdict.upper()}")
 
     def __reduce__(self) -> Any:
-        return Certificate, (None, self._text, self._words)
+        return Certificate, (None, self._text, self._words, self._also)
 
     def __repr__(self) -> str:
         return self._words
@@ -321,6 +343,10 @@ class Comparison(Result, Sequence[Certificate]):
         return page.table(self.records())
 
 
+#: The parts of a ratio, by their words.
+_RATIO = (("policy", "policy"), ("log", "logged"), ("difference", "difference"))
+
+
 class Estimates(Result):
     """What every estimator says of a policy on the same rows; those that could not answer say why."""
 
@@ -365,11 +391,20 @@ class Estimates(Result):
 
     def __repr__(self) -> str:
         answered, silent = self._told()
-        return "\n".join([page.text_table(answered), *(f"{name}: {why}" for name, why in silent)])
+        return "\n".join([page.text_table(answered), *(f"{name}: {why}" for name, why in silent), *self._more()])
 
     def _repr_html_(self) -> str:
         answered, silent = self._told()
-        return page.table(answered) + page.lines([f"{name}: {why}" for name, why in silent])
+        return page.table(answered) + page.lines([*(f"{name}: {why}" for name, why in silent), *self._more()])
+
+    def _more(self) -> list[str]:
+        """The ratio and the paper's bounds in words, where they were asked for."""
+        found: list[str] = []
+        if "ratio" in self._data:
+            r = self._data["ratio"]
+            ends = ", ".join(f"{n} {r[k]['estimate']:.4f} [{r[k]['lower']:.4f}, {r[k]['upper']:.4f}]" for n, k in _RATIO)
+            found.append(f"{r['outcome']} per {r['per']}: {ends}")
+        return found + str(self._data.get("bounds_in_words", "")).splitlines()
 
     def _told(self) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
         """The rows that have an answer, and why the others have none."""
@@ -383,7 +418,8 @@ class Description(Result):
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        text, self._words = _counterpoint.describe(log._native)
+        text, words = _counterpoint.describe(log._native)
+        self._words = "\n".join([words.rstrip(), *(f"note: {note}" for note in log.notes if not note.startswith("warning: "))])
         self._data = json.loads(text)
 
     def records(self) -> list[dict[str, Any]]:

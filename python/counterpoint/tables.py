@@ -49,6 +49,8 @@ def table(X: Any, names: Sequence[str] | None = None) -> Parts:
         return Parts()
     if hasattr(X, "collect") and hasattr(X, "lazy"):
         X = X.collect()  # a LazyFrame of Polars
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise Error(f"a sparse matrix ({type(X).__name__}) is not read", remedy="X.toarray()")
     if isinstance(X, Mapping):
         return Parts(columns=[(str(name), column(values)) for name, values in X.items()])
     if _is_pandas(X):
@@ -56,7 +58,11 @@ def table(X: Any, names: Sequence[str] | None = None) -> Parts:
     for give in ("__arrow_c_stream__", "to_arrow_table", "fetch_arrow_table"):
         if hasattr(X, give):
             return Parts(stream=X if give == "__arrow_c_stream__" else getattr(X, give)())
-    return _matrix(np.asarray(X), names)
+    array = np.asarray(X)
+    if array.ndim == 0:
+        remedy = "NumPy, pandas, Polars, PyArrow, DuckDB, a dictionary of columns, or a path"
+        raise Error(f"{type(X).__name__} is not read as a table", remedy=remedy)
+    return _matrix(array, names)
 
 
 def names_of(parts: Parts) -> list[str]:
@@ -90,13 +96,16 @@ def _objects(X: Any) -> bool:
 
 
 def _matrix(X: npt.NDArray[Any], names: Sequence[str] | None) -> Parts:
-    if X.ndim == 1:
+    flat = X.ndim == 1
+    if flat:
         X = X.reshape(-1, 1)
     if X.ndim != 2:
         raise Error(f"X has {X.ndim} dimensions", remedy="one row a context: an array of two dimensions, or a table")
     names = [f"x{i}" for i in range(X.shape[1])] if names is None else list(names)
     if len(names) != X.shape[1]:
-        raise Error(f"X has {X.shape[1]} columns, the policy has {len(names)} contexts: {', '.join(names)}")
+        shape = "Reshape your data: X.reshape(1, -1) is one row" if flat else f"the contexts are {', '.join(names)}"
+        # the words of scikit-learn, which its users know
+        raise Error(f"X has {X.shape[1]} features, but Policy is expecting {len(names)} features as input", remedy=shape)
     if X.dtype.kind in "fiub":
         return Parts(matrix=(names, np.asarray(X, dtype=np.float64)))
     return Parts(columns=[(name, column(X[:, i])) for i, name in enumerate(names)])
@@ -111,6 +120,8 @@ def column(values: Any) -> Column:
         array = array[:, 0]
     if array.ndim != 1:
         raise Error(f"a column has {array.ndim} dimensions", remedy="give one value a row")
+    if array.dtype.kind == "c":
+        raise Error("Complex data not supported", remedy="give real numbers, such as the real and the imaginary part")
     if array.dtype.kind in "iu" and array.dtype != np.uint64:
         return array.astype(np.int64, copy=False)
     if array.dtype.kind in "fbu":

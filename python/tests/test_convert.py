@@ -51,12 +51,13 @@ def test_words_are_not_made_numbers(moons, roles):
 
 
 @pytest.mark.mlflow
-def test_mlflow_takes_and_gives_back_a_policy(learner, moons, tmp_path):
+def test_mlflow_takes_and_gives_back_a_policy(learner, moons, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # a directory in place of a database, which needs more packages
     mlflow = pytest.importorskip("mlflow")
     pd = pytest.importorskip("pandas")
     from counterpoint.mlflow import log_policy
 
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     with mlflow.start_run() as run:
         model = log_policy(learner)
     again = mlflow.pyfunc.load_model(model.model_uri)
@@ -64,3 +65,6 @@ def test_mlflow_takes_and_gives_back_a_policy(learner, moons, tmp_path):
     assert np.array_equal(again.predict(rows)["action"], learner.predict(rows))
     logged = mlflow.get_run(run.info.run_id).data
     assert logged.tags["counterpoint.verdict"] == learner.certificate_.verdict
+    assert logged.metrics["counterpoint.gain"] == learner.certificate_.difference["estimate"]
+    files = {f.path for f in mlflow.MlflowClient().list_artifacts(run.info.run_id)}
+    assert {"certificate.json", "report.html"} <= files

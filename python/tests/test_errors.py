@@ -34,7 +34,7 @@ def test_lengths_and_shapes_are_checked(line):
     with pytest.raises(cp.Error, match="dimensions"):
         cp.Log(np.zeros((4, 2, 2)), a[:4], reward=reward[:4], propensity=p[:4])
     fitted = cp.Learner(policy="linear", starts=1, certify=False).fit(x, a, reward=reward, propensity=p)
-    with pytest.raises(cp.Error, match="2 columns"):
+    with pytest.raises(cp.Error, match="2 features, but Policy is expecting 1"):
         fitted.predict(np.zeros((3, 2)))
     with pytest.raises(cp.Error, match="3 actions for 2 rows"):
         fitted.log_density(x[:2], a[:3])
@@ -97,3 +97,43 @@ def test_the_same_rows_are_not_judged_by_what_they_taught(moons, roles):
     taught = cp.Learner(policy="linear", starts=1, certify=False, seed=1).fit(moons, **roles)
     with pytest.raises(cp.Error, match="learned"):
         cp.certify(taught, moons, seed=2, **roles)
+
+
+def test_misspelt_arguments_are_refused_with_the_right_one(moons, roles):
+    with pytest.raises(TypeError, match="no argument 'rewards'; did you mean 'reward'"):
+        cp.Learner().fit(moons, "action", rewards="reward", propensity="propensity", context="x0")
+    with pytest.raises(TypeError, match="no argument 'contexts'; did you mean 'context'"):
+        cp.describe(moons, contexts="x0", action="action", reward="reward", propensity="propensity")
+    with pytest.raises(cp.Error, match="no column") as refused:
+        cp.Log(moons, **{**roles, "action": "actoin"})
+    assert refused.value.column == "actoin"
+    assert "action" in refused.value.remedy
+    with pytest.raises(cp.Error, match="propensity") as refused:
+        cp.Log(moons, **{k: v for k, v in roles.items() if k != "propensity"})
+    assert '"fit" estimates it' in refused.value.remedy
+
+
+def test_what_was_read_otherwise_is_noted(moons, roles, command, tmp_path):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({k: moons[k] for k in ("x0", "x1", "action", "reward", "propensity")})
+    table["city"] = np.where(np.arange(len(table)) % 3 == 0, "Rome", "Bern")
+    table["customer"] = np.arange(len(table)) // 3
+    table.loc[4, "x1"] = np.nan
+    table.to_csv(tmp_path / "log.csv", index=False)
+    columns = {**roles, "context": ["x0", "x1", "city"], "missing": "indicator"}
+    flags = [w for k, v in columns.items() for w in (f"--{k}", ",".join(v) if isinstance(v, list) else v)]
+    said = command("describe", tmp_path / "log.csv", *flags).stderr
+    for X in (table, str(tmp_path / "log.csv")):
+        log = cp.Log(X, **columns)
+        assert len(log.notes) == 3
+        assert all(note.replace("cluster=", "--cluster ") in said for note in log.notes), (log.notes, said)
+        assert "note: read as categories: city (2 levels)" in repr(cp.describe(log))
+    assert not any("customer" in note for note in cp.Log(table, **columns, cluster="customer").notes)
+
+
+def test_what_is_no_table_is_refused():
+    sparse = pytest.importorskip("scipy.sparse")
+    a = np.ones(5)
+    for X, words in [(sparse.csr_matrix(np.eye(5)), "sparse"), (3, "int is not read"), (np.eye(5) * 1j, "Complex")]:
+        with pytest.raises(cp.Error, match=words):
+            cp.Log(X, a, reward=a, propensity=a)

@@ -20,5 +20,9 @@ def test_a_notebook_runs(path):
     assert all(cell.execution_count for cell in code)
 
 
-def test_there_are_notebooks():
-    assert len(NOTEBOOKS) >= 2
+def test_every_story_has_a_notebook_with_pictures():
+    nbformat = pytest.importorskip("nbformat")
+    assert [p.stem for p in NOTEBOOKS] == ["bidding", "dosing", "pricing", "your-own-policy"]
+    for path in NOTEBOOKS:
+        cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+        assert any("image/png" in o.get("data", {}) for c in cells for o in c.outputs), path.stem

@@ -177,3 +177,120 @@ def test_pictures_of_plans_monitors_and_segments(learner, moons, roles):
     watch = cp.monitor(learner, moons, outcome_range=span, **roles)
     for ax in (cp.plan(moons, gain=0.05, **roles).plot(), watch.plot(), learner.certificate_.by("x0").plot()):
         assert len(ax.lines) > 0
+
+
+def told(done):
+    """What a command said with --json, without the version of the form."""
+    assert done.returncode in (0, 1), done.stderr
+    said = json.loads(done.stdout)
+    said.pop("schema_version")
+    return said
+
+
+def test_ratios_are_those_of_the_command_line(shop, command):
+    moons, roles, flags = shop
+    said = told(command("certify", "policy.json", "log.parquet", *flags, "--per", "refunds", "--seed", 4, "--json"))
+    mine = cp.certify("policy.json", "log.parquet", seed=4, per="refunds", **roles)
+    assert mine.to_dict() == said
+    assert mine.ratio["per"] == "refunds"
+    assert "reward per refunds" in repr(mine)
+    assert pickle.loads(pickle.dumps(mine)).ratio == mine.ratio
+    column = cp.certify("policy.json", moons, seed=4, per=np.asarray(moons["visits"]), **roles)
+    named = cp.certify("policy.json", moons, seed=4, per="visits", **roles)
+    assert {**column.ratio, "per": ""} == {**named.ratio, "per": ""}
+    said = told(command("evaluate", "policy.json", "log.parquet", *flags, "--per", "refunds", "--seed", 4, "--rows", "test", "--json"))
+    found = cp.evaluate("policy.json", "log.parquet", rows="test", seed=4, per="refunds", **roles)
+    assert found.ratio == said["ratio"]
+    assert "reward per refunds: policy" in repr(found)
+    assert any("test rows" in note for note in found.notes)
+    with pytest.raises(cp.Error, match="no column 'spend'"):
+        cp.evaluate("policy.json", moons, per="spend", **roles)
+
+
+def test_a_policy_that_abstains_is_that_of_the_command_line(shop, command, tmp_path):
+    _, roles, flags = shop
+    said = told(command("certify", "policy.json", "log.parquet", *flags, "--abstain", "a.json", "--seed", 4, "--json"))
+    mine = cp.certify("policy.json", "log.parquet", seed=4, abstain=tmp_path / "mine.json", **roles)
+    assert mine.to_dict() == said
+    assert (tmp_path / "mine.json").read_text() == (tmp_path / "a.json").read_text()
+    assert mine.policy.to_json() == (tmp_path / "a.json").read_text()
+    assert 0 <= mine.abstains["share"] <= 1
+    again = cp.certify(mine.policy, "log.parquet", seed=4, **roles)
+    assert again.to_json() == mine.to_json()
+    own = cp.certify("policy.json", "log.parquet", seed=4, **roles)
+    assert own.abstains is None
+    assert own.policy == cp.Policy.load("policy.json")
+    with pytest.raises(cp.Error, match="cannot abstain") as refused:
+        cp.certify(None, "log.parquet", seed=4, abstain=True, target_density="visits", context="x0", **roles)
+    assert "abstain= needs" in refused.value.remedy
+    with pytest.raises(cp.Error, match="is for abstain"):
+        cp.certify("policy.json", "log.parquet", seed=4, logging_policy="policy.json", **roles)
+
+
+def test_the_papers_bounds_are_those_of_the_command_line(shop, command):
+    _, roles, flags = shop
+    clp = cp.Learner(policy="clp", family="normal", starts=1, proximal_steps=0, seed=4, certify=False)
+    clp.fit("log.parquet", context=["x0", "x1"], **roles).policy_.save("clp.json")
+    said = told(command("evaluate", "clp.json", "log.parquet", *flags, "--bounds", "--seed", 4, "--json"))
+    mine = cp.evaluate("clp.json", "log.parquet", seed=4, bounds=True, **roles)
+    assert mine.bounds == said["bounds"]
+    assert "Proposition" in repr(mine) or "bound" in repr(mine)
+    with pytest.raises(cp.Error, match="paper's bounds"):
+        cp.evaluate(None, "log.parquet", bounds=True, target_density="visits", context="x0", **roles)
+
+
+def test_a_file_names_the_columns_of_files_and_tables(shop, command, tmp_path):
+    moons, roles, _ = shop
+    (tmp_path / "elsewhere").mkdir()
+    config = tmp_path / "elsewhere" / "shop.toml"
+    lines = [f"{k} = {json.dumps(v)}" for k, v in {**roles, "context": ["x0", "x1"], "time": "day", "path": "../log.parquet"}.items()]
+    config.write_text("\n".join(lines))
+    said = told(command("describe", "--log-config", config, "--json"))
+    assert cp.describe(None, log_config=config).to_dict() == said
+    assert cp.describe(moons, log_config=config).to_dict() == said
+    for log in (cp.Log(moons, log_config=config), cp.Log("log.parquet", log_config=config)):
+        assert any(note.startswith("divided by day; from train to test") for note in log.notes)
+    other = cp.Log(moons, cost="refunds", log_config=config)
+    assert (other.schema["outcome"], other.schema["direction"]) == ("refunds", "cost")
+    own = cp.evaluate(lambda X, a: np.exp(-((a - X["x0"]) ** 2)), moons, log_config=config)
+    assert own.outcome == "reward"
+    with pytest.raises(cp.FileError):
+        cp.Log(moons, log_config=tmp_path / "none.toml")
+
+
+def test_reports_show_rows_only_when_told_to(shop, command, tmp_path):
+    _, roles, flags = shop
+    command("certify", "policy.json", "log.parquet", *flags, "--seed", 4, "--report", "r.html", "--with-rows")
+    made = cp.certify("policy.json", "log.parquet", seed=4, **roles)
+    assert made.report(tmp_path / "mine.html", with_rows=True).read_text() == (tmp_path / "r.html").read_text()
+    assert made.report_html() != made.report_html(with_rows=True)
+
+
+def test_a_selection_goes_on_with_its_journal(shop, tmp_path):
+    moons, roles, _ = shop
+    grid = {"recipe": {"policy": ["constant", "linear"], "cap": [5, 15], "starts": 1, "proximal_steps": 0}}
+    asked = {"context": ["x0", "x1"], **roles}
+    whole = cp.Selector(grid=grid, seed=1).fit(moons, **asked)
+    file = tmp_path / "fits.journal"
+
+    def stop(done, of):
+        if done >= 2:
+            raise KeyboardInterrupt
+
+    for _ in range(20):  # on a fast machine it may be done before anybody looks
+        try:
+            cp.Selector(grid=grid, seed=1, journal=file, progress=stop).fit(moons, **asked)
+        except KeyboardInterrupt:
+            break
+    else:
+        pytest.skip("it was never interrupted")
+    assert file.stat().st_size > 0
+    with pytest.raises(cp.Error, match="journal") as refused:
+        cp.Selector(grid=grid, seed=1, journal=file).fit(moons, **asked)
+    assert "resume=True" in refused.value.remedy
+    again = cp.Selector(grid=grid, seed=1, journal=file, resume=True).fit(moons, **asked)
+    assert again.policy_ == whole.policy_
+    assert again.certificate_.to_json() == whole.certificate_.to_json()
+    assert not file.exists()
+    with pytest.raises(cp.Error, match="none is named"):
+        cp.Selector(grid=grid, resume=True).fit(moons, **asked)

@@ -1,6 +1,8 @@
 """The command line and Python give the same policy and certificate, byte for byte."""
 
+import inspect
 import json
+import re
 
 import numpy as np
 import pytest
@@ -98,3 +100,27 @@ def test_the_program_is_there(command):
     assert "learn" in wrong.stderr
     fields = [line.split(" = ")[0].lstrip("# ") for line in command("recipe").stdout.splitlines() if " = " in line]
     assert set(cp.learn.RECIPE) <= set(fields)
+
+
+#: Flags that are said otherwise in Python: how a process writes and speaks, and what became a method.
+OTHERWISE = {
+    "help", "json", "quiet", "force", "color",  # manners of a process
+    "output", "report", "with_rows",  # save(), report(path, with_rows)
+    "no_certify", "set",  # certify=False; every field of the recipe is a keyword
+    "merge",  # Watch.merge
+    "weight",  # sample_weight, as everywhere in scikit-learn
+    "guardrail",  # guardrails, a list
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["describe", "learn", "select", "evaluate", "certify", "plan", "monitor"])
+def test_what_the_command_line_can_ask_python_can_ask_in_the_same_words(command, name):
+    words = command(name, "--help").stdout
+    flags = {w.replace("-", "_") for w in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", words, re.M)}
+    keywords = {*inspect.signature(cp.Log).parameters}
+    if name in ("learn", "select"):
+        kind = cp.Learner if name == "learn" else cp.Selector
+        keywords |= {*kind._own, *kind._fields}
+    else:
+        keywords |= {*inspect.signature(getattr(cp, name)).parameters}
+    assert flags - OTHERWISE <= keywords

@@ -32,6 +32,7 @@ mod simulate;
 mod target;
 mod times;
 
+pub use log_args::{cluster_in_words, clusters_in_words, contexts_in_words};
 pub use simulate::draw_log;
 pub use times::{parts_of_files, parts_of_times};
 

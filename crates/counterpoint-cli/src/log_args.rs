@@ -5,8 +5,8 @@
 use crate::{say, times};
 use clap::Args;
 use counterpoint::data::{
-    Estimated, Input, LogConfig, MISSING, Missing, Outcome, PropensityRole, ReadOptions, Roles, Scratch, SplitRule,
-    Store, TargetColumns, columns, likely_clusters, predicted_columns, read_bare_log, read_log,
+    Estimated, Input, LikelyCluster, LogConfig, MISSING, Missing, Outcome, PropensityRole, ReadOptions, Roles, Scratch,
+    SplitRule, Store, TargetColumns, columns, likely_clusters, predicted_columns, read_bare_log, read_log,
 };
 use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
@@ -189,13 +189,13 @@ impl LogArgs {
             None => log,
         };
         if config.cluster.is_none() && policy.is_none() {
-            tell_clusters(&paths, &config)?;
+            clusters_in_words(&paths, &config, "--cluster ")?.iter().for_each(say::note);
         }
         if let Some(from) = from {
             say::note(format_args!("columns as in {}", from.display()));
         }
         if policy.is_none() {
-            tell_contexts(&log.schema().inputs);
+            contexts_in_words(&log.schema().inputs).iter().for_each(say::note);
         }
         if log.dropped().rows > 0 {
             say::note(format_args!("dropped {} rows with unusable values: {}", log.dropped().rows, log.dropped()));
@@ -385,8 +385,8 @@ fn missing(name: &str) -> Result<Missing, String> {
     serde_json::from_value(name.into()).map_err(|_| "it is refuse or indicator".to_string())
 }
 
-/// Which contexts are not read as plain numbers.
-fn tell_contexts(inputs: &[Input]) {
+/// Which contexts are not read as plain numbers, a sentence for each kind.
+pub fn contexts_in_words(inputs: &[Input]) -> Vec<String> {
     let told = |input: &Input| match input {
         Input::Category { name, levels } => {
             let gaps = if levels.iter().any(|l| l == MISSING) { ", one for missing values" } else { "" };
@@ -398,16 +398,12 @@ fn tell_contexts(inputs: &[Input]) {
     let (words, gaps): (Vec<String>, Vec<String>) = inputs.iter().filter_map(told).unzip();
     let list = |v: Vec<String>| v.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(", ");
     let (words, gaps) = (list(words), list(gaps));
-    if !words.is_empty() {
-        say::note(format_args!("read as categories: {words}"));
-    }
-    if !gaps.is_empty() {
-        say::note(format_args!("missing values are filled and marked: {gaps}"));
-    }
+    let told = [("read as categories", words), ("missing values are filled and marked", gaps)];
+    told.into_iter().filter(|(_, of)| !of.is_empty()).map(|(what, of)| format!("{what}: {of}")).collect()
 }
 
-/// Columns that may say which rows belong together, though --cluster was not given.
-fn tell_clusters(paths: &[PathBuf], config: &LogConfig) -> Result<()> {
+/// Columns that may say which rows belong together, though no cluster was named; `how` is how one is.
+pub fn clusters_in_words(paths: &[PathBuf], config: &LogConfig, how: &str) -> Result<Vec<String>> {
     let roles = config.roles();
     let mut taken: Vec<String> = roles.actions.clone();
     taken.extend(
@@ -416,14 +412,14 @@ fn tell_clusters(paths: &[PathBuf], config: &LogConfig) -> Result<()> {
             .flatten()
             .cloned(),
     );
-    for likely in likely_clusters(paths, &columns(paths)?, &taken) {
-        let how = likely.counted.map_or(String::new(), |(rows, d)| format!(" ({d} different values in {rows} rows)"));
-        say::note(format_args!(
-            "{}{how} may say which rows belong together: if they do, give --cluster {}",
-            likely.column, likely.column
-        ));
-    }
-    Ok(())
+    let sentence = |likely: LikelyCluster| cluster_in_words(&likely.column, likely.counted, how);
+    Ok(likely_clusters(paths, &columns(paths)?, &taken).into_iter().map(sentence).collect())
+}
+
+/// A column that may say which rows belong together, with its rows and different values where they were counted.
+pub fn cluster_in_words(column: &str, counted: Option<(usize, usize)>, how: &str) -> String {
+    let many = counted.map_or(String::new(), |(rows, d)| format!(" ({d} different values in {rows} rows)"));
+    format!("{column}{many} may say which rows belong together: if they do, give {how}{column}")
 }
 
 /// How the propensities were estimated, and what speaks against them.

@@ -218,7 +218,8 @@ impl Cluster {
                 "test" => &parts.test,
                 other => return Err(unknown_rows(other)),
             };
-            answers((rows, Some(&parts.train)), &*policy.saved, &question, (logging.as_ref(), None))
+            let said = answers((rows, Some(&parts.train)), &*policy.saved, &question, (logging.as_ref(), None))?;
+            Ok(said.to_string())
         })
     }
 

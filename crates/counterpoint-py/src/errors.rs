@@ -33,10 +33,16 @@ fn raise(py: Python<'_>, e: &Error) -> PyResult<PyErr> {
     let facts = PyDict::new(py);
     facts.set_item("kind", format!("{:?}", e.kind()).to_lowercase())?;
     facts.set_item("row", e.row())?;
-    facts.set_item("column", e.column())?;
+    facts.set_item("column", e.column().or_else(|| sought(&e.what())))?;
     facts.set_item("remedy", e.remedy().map(|hint| hint.words(argument)))?;
     let class = py.import("counterpoint.errors")?.getattr(name)?;
     Ok(PyErr::from_value(class.call((e.what(),), Some(&facts))?))
+}
+
+/// The column that is not there, where that is what is wrong.
+fn sought(what: &str) -> Option<String> {
+    let (_, rest) = what.split_once("there is no column \"")?;
+    rest.rsplit_once('"').map(|(name, _)| name.to_string())
 }
 
 /// What a remedy is called in Python: an argument.
@@ -55,6 +61,7 @@ fn argument(remedy: &Remedy) -> String {
         Remedy::Missing => "missing=\"indicator\"",
         Remedy::TargetDensity => "target_density=...",
         Remedy::TargetAction => "target_action=...",
+        Remedy::Resume => "resume=True",
         other => return other.to_string(),
     }
     .into()

@@ -3,19 +3,23 @@
 use crate::errors::Fault;
 use crate::grammar;
 use crate::log::Log;
+use crate::policy::Policy;
 use crate::target::{Brought, target};
 use crate::work;
 use counterpoint::certify::{
-    Certificate, GuardedCertificate, Guardrail, Terms, certify as certify_one, certify_several, guard, segments,
+    Abstained, Certificate, GuardedCertificate, Guardrail, Ratio, Terms, abstain, certify as certify_one,
+    certify_several, guard, ratio, segments,
 };
 use counterpoint::data::{Outcome, Parts};
 use counterpoint::explain::{Detail, Evidence, explain_log, explain_policy};
-use counterpoint::policy::TargetPolicy;
+use counterpoint::policy::{SavedPolicy, TargetPolicy};
+use counterpoint::portfolio::logging_policy;
 use counterpoint::select::Selected;
 use counterpoint::{Engine, Error, Recipe, Result, Source};
 use counterpoint_report::{log_page, policy_page};
 use pyo3::prelude::*;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A certificate, and the rows it was given on, so that a report can be made of them.
@@ -23,6 +27,8 @@ use std::sync::Arc;
 pub(crate) struct Certified {
     certificate: Certificate,
     guarded: Option<GuardedCertificate>,
+    ratio: Option<Ratio>,
+    abstained: Option<Abstained>,
     heading: counterpoint::Log,
     parts: Arc<Parts>,
     policy: Arc<dyn TargetPolicy>,
@@ -57,6 +63,8 @@ impl Certified {
             split: log.split_words(certificate.terms.seed),
             certificate: certificate.naming(&log.name, counterpoint_cli::program()),
             guarded: None,
+            ratio: None,
+            abstained: None,
             heading: log.log.heading(),
             parts,
             policy,
@@ -82,11 +90,7 @@ impl Certified {
         let terms = self.certificate.terms.clone();
         let mut parts = Vec::new();
         for (g, other) in guards {
-            if other.dropped() != log.log.dropped() {
-                return Err(Error::data("other rows have an unusable value in this column than in the outcome")
-                    .at(format!("guardrail {:?}", g.column))
-                    .hint("clean the log first, so that all outcomes are those of the same rows"));
-            }
+            same_rows(log, other, &format!("guardrail {:?}", g.column))?;
             parts.push(other.split(log.rule(terms.seed))?);
         }
         let on: Vec<_> = parts.iter().map(|p| (p.valid.on(engine), p.test.on(engine))).collect();
@@ -97,6 +101,25 @@ impl Certified {
         }
         let guarded = guard(self.certificate.clone(), &*self.policy, &asked, &terms)?;
         Ok(Certified { guarded: Some(guarded), ..self })
+    }
+
+    /// The same with the outcome per unit of another one, on the test part.
+    fn divided_by(self, below: &counterpoint::Log, log: &Log, engine: &Engine) -> Result<Self> {
+        same_rows(log, below, &format!("column {:?}", below.schema().outcome))?;
+        let terms = &self.certificate.terms;
+        let below = below.split(log.rule(terms.seed))?;
+        let found = ratio(&*self.policy, &self.parts.test.on(engine), &below.test.on(engine), terms)?;
+        Ok(Certified { ratio: Some(found), ..self })
+    }
+}
+
+/// Another outcome of a log must be of the same rows.
+pub(crate) fn same_rows(log: &Log, other: &counterpoint::Log, place: &str) -> Result<()> {
+    match other.dropped() == log.log.dropped() {
+        true => Ok(()),
+        false => Err(Error::data("other rows have an unusable value in this column than in the outcome")
+            .at(place)
+            .hint("clean the log first, so that all outcomes are those of the same rows")),
     }
 }
 
@@ -117,7 +140,30 @@ impl Certified {
     #[getter]
     fn words(&self) -> String {
         let guardrails = self.guarded.iter().flat_map(|g| &g.guardrails).map(|g| format!("\nguardrail {g}"));
-        self.certificate.to_string() + &guardrails.collect::<String>()
+        let ratio = self.ratio.iter().map(|r| format!("\n{r}; {}", r.finding(&self.certificate)));
+        let abstains = self.abstained.iter().map(|a| format!("\nthe policy that abstains: {a}"));
+        self.certificate.to_string() + &guardrails.chain(ratio).chain(abstains).collect::<String>()
+    }
+
+    /// What else the command line says with --json, by name, as JSON.
+    #[getter]
+    fn also(&self) -> String {
+        let mut said = serde_json::Map::new();
+        if let Some(ratio) = &self.ratio {
+            let mut ratio_said = json!(ratio);
+            ratio_said["finding"] = json!(ratio.finding(&self.certificate));
+            said.insert("ratio".into(), ratio_said);
+        }
+        if let Some(found) = &self.abstained {
+            said.insert("abstains".into(), json!({"share": found.share, "contexts": found.contexts}));
+        }
+        Value::Object(said).to_string()
+    }
+
+    /// The policy that was certified, where it has a file.
+    #[getter]
+    fn policy(&self) -> Option<Policy> {
+        self.policy.saved().map(|saved| Policy::noting(saved, &[]))
     }
 
     /// The gain in every segment by a context, as JSON and in words.
@@ -130,8 +176,8 @@ impl Certified {
         })
     }
 
-    /// The report, a page of HTML.
-    fn page(&self, py: Python<'_>) -> PyResult<String> {
+    /// The report, a page of HTML, with or without some rows of the log as they are.
+    fn page(&self, py: Python<'_>, with_rows: bool) -> PyResult<String> {
         work::run(py, None, |watch| {
             let evidence = Evidence {
                 engine: &watch.engine(self.threads)?,
@@ -144,7 +190,7 @@ impl Certified {
                 name: self.name.clone(),
                 split: self.split.clone(),
                 seed: self.certificate.terms.seed,
-                detail: Detail::Aggregates,
+                detail: if with_rows { Detail::Rows } else { Detail::Aggregates },
             };
             Ok(policy_page(&explain_policy(&evidence)?))
         })
@@ -158,9 +204,21 @@ pub(crate) fn guardrail(rule: &str) -> PyResult<(String, &'static str)> {
     Ok((g.column, if g.direction == Outcome::Reward { "reward" } else { "cost" }))
 }
 
-/// Certifies a policy; guardrails are rules, each with the log that has its column as the outcome.
+/// What is asked of a certificate beside its terms.
+#[derive(FromPyObject)]
+pub(crate) struct Beside<'py> {
+    /// Rules, each with the log that has its column as the outcome.
+    guardrails: Vec<(String, PyRef<'py, Log>)>,
+    /// The log that has the column below the line of a ratio as its outcome.
+    per: Option<PyRef<'py, Log>>,
+    /// Certify the policy that abstains where the log does not support this one.
+    abstain: bool,
+    /// What the log did, for abstaining; without it, it is fitted on the train part.
+    logging: Option<PyRef<'py, Policy>>,
+}
+
+/// Certifies a policy.
 #[pyfunction]
-#[pyo3(signature = (policy, log, terms, seed, threads, guardrails))]
 pub(crate) fn certify(
     py: Python<'_>,
     policy: Brought<'_>,
@@ -168,15 +226,50 @@ pub(crate) fn certify(
     terms: &str,
     seed: u64,
     threads: usize,
-    guardrails: Vec<(String, PyRef<'_, Log>)>,
+    beside: Beside<'_>,
 ) -> PyResult<Certified> {
     let (policy, terms) = (target(&policy, log)?, grammar::terms(terms, seed)?);
-    let guards = guards(&guardrails)?;
+    let guards = guards(&beside.guardrails)?;
+    let below = beside.per.map(|other| other.log.clone());
+    let (abstains, logging) = (beside.abstain, beside.logging.map(|p| p.saved.clone()));
     work::run(py, None, |watch| {
         let engine = watch.engine(threads)?;
-        let made = Certified::issue(log, policy, Arc::new(log.parts(seed)?), &terms, (&engine, threads))?;
-        made.guarded_by(&guards, log, &engine)
+        let parts = Arc::new(log.parts(seed)?);
+        let found = match abstains {
+            true => Some(abstaining(&*policy, logging.as_deref(), (&parts, seed), &engine)?),
+            false => None,
+        };
+        let policy = match &found {
+            Some(found) => Arc::new(SavedPolicy::from(found.policy.clone())),
+            None => policy,
+        };
+        let mut made = Certified::issue(log, policy, parts, &terms, (&engine, threads))?;
+        made.abstained = found;
+        if let Some(below) = &below {
+            made = made.divided_by(below, log, &engine)?;
+        }
+        if guards.is_empty() { Ok(made) } else { made.guarded_by(&guards, log, &engine) }
     })
+}
+
+/// The policy that does what the log did where the log does not support this one.
+fn abstaining(
+    policy: &dyn TargetPolicy,
+    logging: Option<&SavedPolicy>,
+    (parts, seed): (&Parts, u64),
+    engine: &Engine,
+) -> Result<Abstained> {
+    let Some(new) = policy.saved() else {
+        return Err(Error::policy(
+            "a policy that is known at the rows of the log alone cannot abstain in other contexts",
+        )
+        .hint("abstain= needs a policy of ours: a fitted learner, a Policy or a policy file"));
+    };
+    let logging = match logging {
+        Some(given) => given.clone(),
+        None => logging_policy(&parts.train.on(engine), seed)?.into(),
+    };
+    abstain(&new, &logging, &parts.valid.on(engine))
 }
 
 /// Rules and the rows with their columns as the outcome.

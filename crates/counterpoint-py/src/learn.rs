@@ -9,7 +9,7 @@ use crate::target::logging as logging_policy;
 use crate::work::{self, Watch};
 use counterpoint::budget::Budget;
 use counterpoint::certify::{Guardrail, Terms};
-use counterpoint::data::Schema;
+use counterpoint::data::{Journal, Schema};
 use counterpoint::evaluate::Estimate;
 use counterpoint::learn::{Guarding, Learned as Outcome, Progress};
 use counterpoint::recipe::MeanChoice;
@@ -19,6 +19,7 @@ use counterpoint::{Engine, Error, Estimator, Recipe, Result, evaluate};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -222,9 +223,10 @@ fn wrong_budget(seconds: f64) -> Error {
     Error::recipe("budget", format!("{seconds} seconds are none")).hint("give seconds, such as budget=60")
 }
 
-/// Selects among many: a grid by name, of a file, or written as JSON.
+/// Selects among many: a grid by name, of a file, or written as JSON. `journal` is the file that finished fits are written to, and whether
+/// those that stand in it are gone on with; it is deleted when nothing is left to do.
 #[pyfunction]
-#[pyo3(signature = (log, grid, folds, seed, wish, guardrails=Vec::new(), budget=None))]
+#[pyo3(signature = (log, grid, folds, seed, wish, journal, guardrails=Vec::new(), budget=None))]
 #[allow(clippy::too_many_arguments)] // each a keyword of Python
 pub(crate) fn select(
     py: Python<'_>,
@@ -233,6 +235,7 @@ pub(crate) fn select(
     folds: Option<usize>,
     seed: u64,
     wish: Wish,
+    journal: Option<(PathBuf, bool)>,
     guardrails: Vec<(String, PyRef<'_, Log>)>,
     budget: Option<f64>,
 ) -> PyResult<Learned> {
@@ -246,13 +249,18 @@ pub(crate) fn select(
     let found = work::run(py, wish.progress, |watch| {
         let engine = watch.engine(threads)?;
         let parts = log.parts(seed)?;
-        let record = |_: &Fit, step: Step| {
+        let (kept, known) = match &journal {
+            Some((path, resume)) => opened(path, *resume).map(|(kept, known)| (Some(kept), known))?,
+            None => (None, Vec::new()),
+        };
+        let record = |fit: &Fit, step: Step| {
+            kept.as_ref().map_or(Ok(()), |journal| journal.add(fit))?;
             watch.done.store(step.done as u64, Ordering::Relaxed);
             watch.of.store(step.of as u64, Ordering::Relaxed);
             Ok(())
         };
         let rows = (parts.train.on(&engine), parts.valid.on(&engine));
-        let memory = Memory { known: Vec::new(), record: &record };
+        let memory = Memory { known, record: &record };
         let watched = Watched::of(&guards, log, seed, &engine)?;
         let guarding = watched.guarding();
         let selector = Selector::new(&grid).seed(seed).gate(terms.gate).memory(&memory).guards(&guarding);
@@ -268,5 +276,19 @@ pub(crate) fn select(
         };
         Ok(Found { certificate, ..found })
     })?;
-    found.hand_over(py)
+    let learned = found.hand_over(py)?;
+    if let Some((path, _)) = &journal {
+        let _ = std::fs::remove_file(path); // what it was kept for is in the caller's hands
+    }
+    Ok(learned)
+}
+
+/// A journal of finished fits, and those that stand in it.
+fn opened(path: &Path, resume: bool) -> Result<(Journal, Vec<Fit>)> {
+    // fits of another version could differ in their bits
+    let writer = counterpoint_cli::program();
+    match resume {
+        true => Journal::resume::<Fit>(path, &writer).map(|r| (r.journal, r.known)),
+        false => Ok((Journal::create(path, &writer)?, Vec::new())),
+    }
 }

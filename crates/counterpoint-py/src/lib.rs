@@ -37,7 +37,7 @@ mod _counterpoint {
     #[pymodule_export]
     use super::learn::{Learned, learn, select};
     #[pymodule_export]
-    use super::log::Log;
+    use super::log::{Log, likely_cluster, log_config, names_an_id};
     #[pymodule_export]
     use super::monitor::{monitor, monitor_load, monitor_look, monitor_merge, monitor_save};
     #[pymodule_export]

@@ -2,15 +2,16 @@
 
 use crate::errors::{Answer, Fault};
 use crate::policy::Policy;
-use crate::table::{Parts as TableParts, Table};
+use crate::table::{Column, Parts as TableParts, Table};
 use crate::work;
 use counterpoint::data::{
-    BareLog, Column, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store, columns,
-    predicted_columns, read_bare_log, read_log,
+    BareLog, Column as Values, LogConfig, Part, Parts, PropensityRole, ReadOptions, Roles, Scratch, SplitRule, Store,
+    columns, predicted_columns, read_bare_log, read_log,
 };
-use counterpoint::describe::check_propensities;
+use counterpoint::describe::{check_propensities, drift};
 use counterpoint::policy::SavedPolicy;
 use counterpoint::{Engine, Error, Result, propensity};
+use counterpoint_cli::{cluster_in_words, clusters_in_words, contexts_in_words};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -23,6 +24,8 @@ use std::sync::Arc;
 struct Manner {
     drop_invalid: bool,
     scratch: Option<PathBuf>,
+    /// The file that names the columns, in place of log.toml beside the log.
+    log_config: Option<PathBuf>,
     threads: usize,
 }
 
@@ -63,10 +66,16 @@ enum Times {
 }
 
 impl Times {
+    fn name(&self) -> &str {
+        match self {
+            Times::Numbers(name, _) | Times::Words(name, _) => name,
+        }
+    }
+
     fn parts(self) -> Result<Vec<Part>> {
         let (name, column) = match self {
-            Times::Numbers(name, v) => (name, Column::Numbers(v)),
-            Times::Words(name, v) => (name, Column::Words(v)),
+            Times::Numbers(name, v) => (name, Values::Numbers(v)),
+            Times::Words(name, v) => (name, Values::Words(v)),
         };
         counterpoint_cli::parts_of_times(column, &name)
     }
@@ -86,17 +95,20 @@ impl Log {
         policy: Option<&Policy>,
         times: Option<Times>,
     ) -> PyResult<Self> {
-        let config = LogConfig::from_toml(&as_toml(columns)?).map_err(Fault::from)?;
+        let said = LogConfig::from_toml(&as_toml(columns)?).map_err(Fault::from)?;
         let manner: Manner = serde_json::from_str(manner).map_err(|e| Fault::from(Error::data(e.to_string())))?;
+        let named = manner.log_config.as_ref().map(LogConfig::load).transpose().map_err(Fault::from)?;
+        let config = said.or(named.unwrap_or_default());
         let policy = policy.map(|p| &*p.saved);
         Ok(match rows {
             Rows::Files(paths) => work::run(py, None, |watch| {
                 from_files(&paths, config, &manner, policy, &watch.engine(manner.threads)?)
             })?,
             Rows::Table(parts) => {
+                let time = times.as_ref().map(|t| t.name().to_string()).unwrap_or_default();
                 let parts_by_time = times.map(Times::parts).transpose().map_err(Fault::from)?;
                 let log = from_table(py, Table::new(parts)?, config, &manner, policy, name)?;
-                log.divided_by(parts_by_time).map_err(Fault::from)?
+                work::run(py, None, |watch| log.divided_by(parts_by_time, &time, &watch.engine(manner.threads)?))?
             }
         })
     }
@@ -162,10 +174,13 @@ impl Log {
         numbers
     }
 
-    /// The same log, divided by the times of its rows if these are given.
-    fn divided_by(self, parts: Option<Vec<Part>>) -> Result<Self> {
+    /// The same log, divided by the times of its rows if these are given; what moved between the earlier and the later ones is noted.
+    fn divided_by(mut self, parts: Option<Vec<Part>>, time: &str, engine: &Engine) -> Result<Self> {
         let Some(parts) = parts else { return Ok(self) };
         let log = Arc::unwrap_or_clone(self.log).with_parts(&parts)?;
+        let divided = log.split(SplitRule::Column)?;
+        let moved = drift(&divided.train.on(engine), &divided.test.on(engine))?;
+        self.notes.push(format!("divided by {time}; from train to test: {moved}"));
         Ok(Log { log: Arc::new(log), divided: Divided::Time, ..self })
     }
 
@@ -207,6 +222,7 @@ impl Log {
         if dropped.rows > 0 {
             notes.push(format!("dropped {} rows with unusable values: {dropped}", dropped.rows));
         }
+        notes.extend(contexts_in_words(&log.schema().inputs));
         match log.schema().propensities.sentence() {
             Some(sentence) => notes.push(sentence),
             None => notes.extend(check_propensities(&log.on(engine))?.warning().map(|w| format!("warning: {w}"))),
@@ -224,18 +240,27 @@ fn from_files(
     policy: Option<&SavedPolicy>,
     engine: &Engine,
 ) -> Result<Log> {
-    let beside = given.first().and_then(|l| LogConfig::beside(l)).map(LogConfig::load).transpose()?;
+    let beside = match &manner.log_config {
+        Some(_) => None, // it has been read, and is the one that is meant
+        None => given.first().and_then(|l| LogConfig::beside(l)).map(LogConfig::load).transpose()?,
+    };
     let config = said.or(beside.unwrap_or_default());
     let name = Store::name_of(given);
     let time = config.time.clone();
+    let clusters = match (policy, &config.cluster) {
+        (None, None) => clusters_in_words(given, &config, "cluster=")?,
+        _ => Vec::new(),
+    };
     let (roles, options, asked) = plan(config, manner, policy, || columns(given)).map_err(|e| e.at(name.clone()))?;
     let log = match roles.propensity {
         PropensityRole::Column(_) => read_log(given, &roles, &options)?,
         PropensityRole::Fit => propensity::fit(engine, read_bare_log(given, &roles, &options)?)?,
     };
     let log = predicting(log, &asked)?;
-    let parts = time.map(|time| counterpoint_cli::parts_of_files(given, &time)).transpose()?;
-    Log::of(log, name, &roles, engine)?.divided_by(parts)
+    let parts = time.as_ref().map(|time| counterpoint_cli::parts_of_files(given, time)).transpose()?;
+    let mut log = Log::of(log, name, &roles, engine)?;
+    log.notes.extend(clusters);
+    log.divided_by(parts, &time.unwrap_or_default(), engine)
 }
 
 fn from_table(
@@ -286,7 +311,11 @@ fn plan(
         let known: Vec<String> = columns()?.iter().map(|c| format!("{c:?}")).collect();
         let what = format!("it is not said which column is the {}", missing.join(", the "));
         let what = what.replace("the reward", "the reward (or cost)");
-        let arguments: Vec<String> = missing.iter().map(|m| format!("{m}=")).collect();
+        let argument = |m: &&str| match *m {
+            "propensity" => "propensity= (\"fit\" estimates it)".to_string(),
+            m => format!("{m}="),
+        };
+        let arguments: Vec<String> = missing.iter().map(argument).collect();
         return Err(Error::data(what).hint(format!(
             "name it with {}; context=\"*\" takes every column without another role; the columns are: {}",
             arguments.join(", "),
@@ -314,6 +343,26 @@ fn plan(
     };
     let roles = Roles { target: config.target(), ..config.roles() };
     Ok((roles, options, asked))
+}
+
+/// Whether a column has the name of an identifier.
+#[pyfunction]
+pub(crate) fn names_an_id(name: &str) -> bool {
+    counterpoint::data::names_an_id(name)
+}
+
+/// What to say of a column that has the name of an identifier and may tell which rows belong together; nothing where no value repeats.
+#[pyfunction]
+pub(crate) fn likely_cluster(name: &str, column: Column<'_>) -> Option<String> {
+    let (rows, different) = column.counted();
+    (different > 1 && different < rows).then(|| cluster_in_words(name, Some((rows, different)), "cluster="))
+}
+
+/// What a file that names columns says, as JSON.
+#[pyfunction]
+pub(crate) fn log_config(path: PathBuf) -> PyResult<String> {
+    let config = LogConfig::load(path).map_err(Fault::from)?;
+    Ok(serde_json::to_string(&config).unwrap_or_default())
 }
 
 /// JSON as TOML, which the library reads.

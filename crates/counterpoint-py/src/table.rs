@@ -14,6 +14,7 @@ use numpy::ndarray::{ArrayView1, ArrayView2, s};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Rows of a batch.
@@ -41,6 +42,16 @@ pub(crate) enum Column<'py> {
 }
 
 impl Column<'_> {
+    /// Its rows and how many different values they have.
+    pub(crate) fn counted(&self) -> (usize, usize) {
+        let different = match self.side() {
+            Side::Numbers(v) => v.iter().map(|v| v.to_bits()).collect::<HashSet<_>>().len(),
+            Side::Whole(v) => v.iter().collect::<HashSet<_>>().len(),
+            Side::Words(v) => v.iter().collect::<HashSet<_>>().len(),
+        };
+        (self.side().len(), different)
+    }
+
     /// The column where the interpreter's lock is not held.
     fn side(&self) -> Side<'_> {
         match self {
