@@ -472,6 +472,8 @@ mod tests {
             centre: 0.0,
             unit: 1.0,
             rows: n as u64,
+            ids: (0..n as u64).collect(),
+            wide: Vec::new(),
         };
         let axis = survey::axis(&mut table, &Wishes::default()).expect("an axis");
         let engine = Engine::single();

@@ -42,7 +42,7 @@ pub(super) struct Table {
     /// Row numbers.
     pub(super) ids: Vec<u64>,
     /// Contexts with the predictions behind them, row-major; empty without predictions.
-    wide: Vec<f64>,
+    pub(super) wide: Vec<f64>,
 }
 
 impl Table {
