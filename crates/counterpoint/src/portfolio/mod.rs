@@ -7,7 +7,8 @@
 //!    it, all the way or part of the way from what the log did.
 //! 4. **Choice.** Doubly robust values on held-out rows, behind the gate of the certificate: a policy that cannot be certified is
 //!    not worth finding.
-//! 5. **Refit.** The chosen rule is fitted again on all rows. What the folds said of its support goes with it.
+//! 5. **Refit.** Ridges and trees of the chosen rule are fitted again on all rows; networks act as they were judged, as the mean over the
+//!    folds. What the folds said of its support goes with it.
 //!
 //! Nothing here has a unit: costs are centred and scaled, actions are positions on their axis, penalties and shares are numbers.
 
