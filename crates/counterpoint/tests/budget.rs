@@ -69,12 +69,8 @@ fn many_candidates_are_halved_as_time_goes() {
     let parts = parts(1500);
     let grid = of(MANY);
     let fits = Mutex::new(Vec::<(usize, String)>::new());
-    let looks = AtomicUsize::new(0);
-    // every look at the clock takes a part of the budget, every finished fit more of it
-    let clock = || {
-        let looks = looks.fetch_add(1, Ordering::Relaxed) as f64;
-        0.002 * looks + 0.02 * fits.lock().unwrap().len() as f64
-    };
+    // every finished fit takes a part of the budget
+    let clock = || 0.03 * fits.lock().unwrap().len() as f64;
     let record = |fit: &Fit, step: Step| {
         assert!(!fit.unfinished, "a fit that time ended is not finished work");
         fits.lock().unwrap().push((step.round, fit.key.clone()));

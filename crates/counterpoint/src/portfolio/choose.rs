@@ -130,7 +130,7 @@ impl Bar<'_> {
 
     /// The stack, with or without a price on harm.
     fn is_stack(&self, rule: Rule) -> bool {
-        rule == self.stack || matches!(rule, Rule::Guarded(_))
+        rule == self.stack || matches!(rule, Rule::Guarded(_) | Rule::Mixed { .. })
     }
 
     fn before(&self, a: &Candidate, b: &Candidate, alike: bool) -> std::cmp::Ordering {

@@ -32,6 +32,8 @@ pub(super) enum Rule {
     Boosted,
     /// The cheapest action by the stack with prices on the harm of guardrails.
     Guarded(usize),
+    /// Between the rule of a lower price (or of none) and that of a higher one: so many sixths of the way.
+    Mixed { low: Option<usize>, high: usize, sixths: u8 },
 }
 
 /// Everything that candidates are made of.
@@ -258,18 +260,21 @@ impl<'a> Ground<'a> {
                     least(&self.axis.knots, &smooth, home, range)
                 })
             };
+            let priced = |p: usize| {
+                // expectations are linear: the price comes after them
+                let at =
+                    |j: usize| reference[j] + self.prices[p].iter().zip(&harms).map(|(l, h)| l * h[j]).sum::<f64>();
+                least(&self.axis.knots, &(0..k).map(at).collect::<Vec<f64>>(), home, range)
+            };
             for (v, plan) in planned.iter().enumerate() {
                 let mean = match (plan.rule, &plan.means) {
                     (_, Some(means)) => means[i].clamp(range[0], range[1]),
                     (Rule::Average(a, b), _) => 0.5 * (greedy(a) + greedy(b)),
                     (Rule::Greedy(blend), _) => greedy(blend),
-                    (Rule::Guarded(p), _) => {
-                        // expectations are linear: the price comes after them
-                        let priced = |j: usize| {
-                            reference[j] + self.prices[p].iter().zip(&harms).map(|(l, h)| l * h[j]).sum::<f64>()
-                        };
-                        let priced: Vec<f64> = (0..k).map(priced).collect();
-                        least(&self.axis.knots, &priced, home, range)
+                    (Rule::Guarded(p), _) => priced(p),
+                    (Rule::Mixed { low, high, sixths }, _) => {
+                        let (t, from) = (f64::from(sixths) / 6.0, low.map_or_else(|| greedy(self.last()), priced));
+                        (1.0 - t) * from + t * priced(high)
                     }
                     _ => home,
                 };
@@ -308,19 +313,57 @@ impl<'a> Ground<'a> {
         Ok(match c.rule {
             Rule::Greedy(blend) => greedy(blend)?,
             Rule::Average(a, b) => MeanRule::Average(vec![greedy(a)?, greedy(b)?]),
-            Rule::Guarded(p) => {
-                let mut members = self.blends[self.last()].members(self.table, self.fitted, seed, engine)?;
-                for (guard, price) in self.guards.iter().zip(&self.prices[p]).filter(|(_, price)| **price > 0.0) {
-                    let own = guard.stack.members(&guard.table, &guard.fitted, seed, engine)?;
-                    members.extend(own.into_iter().map(|m| ModelMember { weight: price * m.weight, ..m }));
-                }
-                MeanRule::Greedy(members)
+            Rule::Guarded(p) => self.priced(p, seed, engine)?,
+            Rule::Mixed { low, high, sixths } => {
+                let from = low.map_or_else(|| greedy(self.last()), |p| self.priced(p, seed, engine))?;
+                let to = self.priced(high, seed, engine)?;
+                let (a, b) = match sixths {
+                    2 => (2, 1),
+                    4 => (1, 2),
+                    _ => (1, 1),
+                };
+                MeanRule::Average(std::iter::repeat_n(from, a).chain(std::iter::repeat_n(to, b)).collect())
             }
             rule => match self.descend(rule, share, &all, (seed, engine))? {
                 Descended::Linear(regressor) => MeanRule::Direct(regressor),
                 Descended::Boosted(trees, _) => MeanRule::Boosted(Box::new(greedy(self.last())?), trees),
             },
         })
+    }
+
+    /// The greedy rule with a price on harm, fitted on all rows.
+    fn priced(&self, p: usize, seed: u64, engine: &Engine) -> Result<MeanRule> {
+        let mut members = self.blends[self.last()].members(self.table, self.fitted, seed, engine)?;
+        for (guard, price) in self.guards.iter().zip(&self.prices[p]).filter(|(_, price)| **price > 0.0) {
+            let own = guard.stack.members(&guard.table, &guard.fitted, seed, engine)?;
+            members.extend(own.into_iter().map(|m| ModelMember { weight: price * m.weight, ..m }));
+        }
+        Ok(MeanRule::Greedy(members))
+    }
+
+    /// Rules around the lowest price at which guardrails are kept. Where cost and harm are straight lines, a price moves the cheapest action
+    /// from one end to the other: what keeps to a margin lies between two prices, or part of the way from what the log did.
+    pub(super) fn mixed_rules(&self, candidates: &[Candidate], gate: &Gate) -> Vec<Planned> {
+        let (n, rows) = (self.table.n() as f64, self.table.rows as f64);
+        let keeps = |p: usize| {
+            let own = |c: &&Candidate| c.rule == Rule::Guarded(p);
+            candidates.iter().filter(own).any(|c| c.guarded() && c.passes(gate, n, rows))
+        };
+        // prices for all guardrails together: one path
+        let together: Vec<usize> =
+            (0..self.prices.len()).filter(|&p| self.prices[p].iter().all(|l| *l > 0.0)).collect();
+        let Some(&last) = together.last() else { return Vec::new() };
+        let at = together.iter().position(|&p| keeps(p)).unwrap_or(together.len() - 1);
+        let (high, low) = (together.get(at).copied().unwrap_or(last), at.checked_sub(1).map(|k| together[k]));
+        let step = self.choice.step.unwrap_or(1.0);
+        let plan = |rule: Rule, step: f64| Planned { rule, step, means: None };
+        let mut out: Vec<Planned> =
+            [2, 3, 4].map(|sixths| plan(Rule::Mixed { low, high, sixths }, step)).into_iter().collect();
+        if self.choice.step.is_none() {
+            let part = |p: usize| STEPS[1..].iter().map(move |step| plan(Rule::Guarded(p), *step));
+            out.extend(low.into_iter().chain([high]).flat_map(part));
+        }
+        out
     }
 
     /// A rule in words.
@@ -330,6 +373,10 @@ impl<'a> Ground<'a> {
             Rule::Average(a, b) => format!("mean of {} and {}", self.blends[a].name, self.blends[b].name),
             Rule::Linear => "linear rule by descent".into(),
             Rule::Boosted => format!("{} moved by trees", self.blends[self.last()].name),
+            Rule::Mixed { low, high, .. } => {
+                let [low, high] = [low.map_or(Rule::Greedy(self.last()), Rule::Guarded), Rule::Guarded(high)];
+                format!("between {} and {}", self.name(low), self.name(high))
+            }
             Rule::Guarded(p) => {
                 let prices: Vec<String> = self.prices[p].iter().map(|l| format!("{l:.2}")).collect();
                 format!("{}, harm at {}", self.blends[self.last()].name, prices.join(" and "))

@@ -207,6 +207,12 @@ impl Scene<'_> {
         let mut planned = ground.greedy_rules();
         let mut candidates = ground.candidates(&planned, engine);
         let (mut order, mut words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
+        if !self.guards.is_empty() {
+            let mixed = ground.mixed_rules(&candidates, &options.gate);
+            candidates.extend(ground.candidates(&mixed, engine));
+            planned.extend(mixed);
+            (order, words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
+        }
         let affords = effort == Effort::Full || table.n() <= FEW_ROWS;
         if affords && options.choice.models == ModelsName::Auto {
             let best: Vec<Candidate> = order.iter().map(|&c| candidates[c]).collect();
