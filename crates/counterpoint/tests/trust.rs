@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use counterpoint::certify::{Certificate, GateEvidence, Terms, Verdict, certify, certify_with};
+use counterpoint::certify::{Certificate, Estimator, GateEvidence, Interval, Terms, Verdict, certify, certify_with};
 use counterpoint::data::SplitRule;
 use counterpoint::policy::{Family, GateFigures, Law, Origin, TargetPolicy};
 use counterpoint::{Engine, Log, Policy, Result, propensity};
@@ -307,4 +307,67 @@ fn a_policy_that_is_kept_is_told_how_many_rows_would_help() {
     let none = judge(&log(&rows(1200, 12, |x, a, e| -(a - x) + e)), &Gauss(|x| x + 0.15, 0.4), &Terms::default());
     let none = none.unwrap();
     assert!(none.more_rows.is_none() && none.reasons.last().unwrap().contains("another policy"), "{none}");
+}
+
+/// The outcome bends in the action: a model of it makes the difference more certain, is declared, and holds the truth.
+#[test]
+fn a_model_takes_part_where_it_helps_and_snips_stands_beside_it() {
+    let world = rows(4000, 21, |_, a, e| -(a - 0.3).powi(2) + 0.1 * e);
+    let policy = Gauss(|x| x + 0.2, 0.35);
+    let c = judge(&log(&world), &policy, &Terms::default()).unwrap();
+    let beside = c.beside.expect("SNIPS beside it");
+    assert_eq!((c.estimator, beside.estimator), (Estimator::Dr, Estimator::Snips), "{c}");
+    let width = |i: &Interval| i.upper - i.lower;
+    assert!(width(&c.difference) < 0.95 * width(&beside.difference), "{c}");
+    // E (a - .3)^2 = E (mean - .3)^2 + std^2, means x and x + .2
+    let truth = (1.0 + 0.3f64.powi(2) + 0.16) - (1.0 + 0.1f64.powi(2) + 0.1225);
+    assert!(c.difference.holds(truth) && beside.difference.holds(truth), "{truth} {c}");
+    assert!(c.deploys() && c.reasons.iter().any(|r| r.contains("doubly robust") && r.contains("SNIPS")), "{c}");
+    // nothing to model: no model; and none where it is not wanted
+    let noise = rows(4000, 22, |_, _, e| e);
+    assert_eq!(judge(&log(&noise), &policy, &Terms::default()).unwrap().estimator, Estimator::Snips);
+    let plain = judge(&log(&world), &policy, &Terms { robust: false, ..Terms::default() }).unwrap();
+    assert_eq!((plain.estimator, plain.beside, plain.difference), (Estimator::Snips, None, beside.difference));
+}
+
+/// Densities of a policy whose mean lies .25 lower, of the row before, and of a policy that is blind to the context: refused, with a reason and advice.
+#[test]
+fn densities_that_are_not_those_of_the_actions_are_refused() {
+    let world = rows(4000, 23, |x, _, e| x + 0.3 * e);
+    let policy = Gauss(|x| x + 0.1, 0.35);
+    let written = |density: &dyn Fn(usize) -> f64| {
+        let column = |c: usize| world.iter().map(|r| r[c]).collect::<Vec<f64>>();
+        let p = (0..world.len()).map(density).collect();
+        let log = Log::builder().context("age", column(0)).action("a", column(1)).reward("r", column(2));
+        judge(&log.propensity("p", p).build().unwrap(), &policy, &Terms::default()).unwrap()
+    };
+    let normal = |i: usize, mean: f64, std: f64| Family::Normal.log_density(world[i][1], mean, std).value.exp();
+    let right = written(&|i| normal(i, world[i][0], 0.4));
+    assert!(right.verdict != Verdict::Invalid && right.coverage.unwrap().densities.is_none(), "{:?}", right.reasons);
+    for (what, c) in [
+        ("stale", written(&|i| normal(i, world[i][0] - 0.25, 0.4))),
+        ("blind", written(&|i| normal(i, 0.0, 1.077))),
+        ("shifted", written(&|i| normal(i.saturating_sub(1), world[i.saturating_sub(1)][0], 0.4))),
+    ] {
+        assert_eq!(c.verdict, Verdict::Invalid, "{what}: {c}");
+        assert!(c.reasons.iter().any(|r| r.contains("not the densities of the logged actions")), "{what}: {c}");
+        assert!(c.reasons.last().unwrap().contains("more rows would not help"), "{what}: {c}");
+    }
+}
+
+/// Three losses of -60 among the valid rows, none among the test rows: the gain of .2 is not certain, and the interval says so.
+#[test]
+fn losses_that_only_valid_rows_show_are_allowed_for() {
+    let gain = |x: f64, a: f64, e: f64| 0.8 * (a - x) + 0.1 * e;
+    let (mut valid, test) = (rows(400, 24, gain), rows(400, 25, gain));
+    let policy = Gauss(|x| x + 0.25, 0.35);
+    let calm = certify(&policy, &log(&valid), &log(&test), &Terms::default()).unwrap();
+    assert!(calm.deploys(), "{calm}");
+    for i in [100, 200, 300] {
+        valid[i][2] = -60.0;
+    }
+    let c = certify(&policy, &log(&valid), &log(&test), &Terms::default()).unwrap();
+    assert_eq!(c.verdict, Verdict::Keep, "{c}");
+    assert!(c.reasons.iter().any(|r| r.contains("outcomes vary because of")), "{c}");
+    assert!(c.difference.lower < 0.0 && c.value.lower < calm.value.lower - 0.3, "{c}");
 }

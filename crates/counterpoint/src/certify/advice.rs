@@ -38,8 +38,8 @@ fn say(words: &str) -> Advice {
 pub(super) fn advise(verdict: Verdict, case: &Case, figures: &GateFigures, doubted: bool, terms: &Terms) -> Advice {
     match (verdict, terms.mode) {
         (Verdict::Invalid, Mode::Default) if doubted => say(
-            "more rows would not help: find out which policy acted when these rows were logged, and log its densities, or have them \
-             estimated (`--propensity fit`)",
+            "more rows would not help: find out which policy acted when these rows were logged, and log its densities; a log without them \
+             can have them estimated",
         ),
         (Verdict::Invalid, Mode::Default) => of_refused(figures, terms),
         (Verdict::Keep, Mode::Default) => of_kept(case, terms),

@@ -24,6 +24,9 @@ const ROUNDING: f64 = 1e-9;
 /// Standard errors that the mean weight must lie below 1 before mass is missing.
 const LACKING: f64 = 3.0;
 
+/// Outcomes are rarely other than usual where fewer than this share of the rows make them vary.
+const RARE: f64 = 0.1;
+
 /// Replicates at most, where the verdict would otherwise hang on the seed.
 const MOST_REPLICATES: usize = 16_000;
 
@@ -197,9 +200,12 @@ fn pooled_error([known, test]: [&Part; 2], figure: Figure) -> f64 {
     ((n * v + m * t) / (n + m) / m).sqrt()
 }
 
-/// Rows that a sum of squares rests on, from it and the sum of fourth powers.
-fn participation([squares, fourths]: [f64; 2]) -> f64 {
-    if fourths > 0.0 { squares * squares / fourths } else { f64::INFINITY }
+/// Rows of both parts that the variance of the costs rests on; infinitely many where they are no small share of all.
+fn varied(valid: &Part, test: &Part) -> f64 {
+    let [squares, fourths] = [0, 1].map(|k| valid.powers[k] + test.powers[k]);
+    let rows = [valid, test].iter().map(|p| p.diagnostics.clusters.unwrap_or(p.diagnostics.rows)).sum::<f64>();
+    let varied = squares * squares / fourths;
+    if varied < RARE * rows { varied } else { f64::INFINITY }
 }
 
 /// The variance of the costs of both parts together: harm that happened to fall on the valid rows alone is harm.
@@ -281,7 +287,7 @@ pub(super) fn examine(
         effective: part.diagnostics.effective,
         rows: part.diagnostics.rows,
         guarantee: bound.as_ref().ok().map(|b| b.difference),
-        varied: participation([0, 1].map(|k| gate.powers[k] + part.powers[k])),
+        varied: varied(&gate, &part),
     };
     if terms.mode == Mode::Paper {
         case.p_value = p_of_value; // the mean cost is the centre of the costs, so it stands at 0 there

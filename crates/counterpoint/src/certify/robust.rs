@@ -53,7 +53,8 @@ pub(super) fn declare(v: &Rows, policy: &dyn TargetPolicy, growth: fn(usize) -> 
     }
     let powers = |u: &[f64], p: i32| u.iter().map(|u| u.powi(p)).sum::<f64>();
     let (two, four) = (powers(&robust, 2), powers(&robust, 4));
-    if !(two <= WORTH * powers(&plain, 2) && two * two >= INFORMATIVE * four) {
+    // where valid outcomes are all the same there is nothing to model
+    if !(two > 0.0 && two <= WORTH * powers(&plain, 2) && two * two >= INFORMATIVE * four) {
         return None;
     }
     let model = grow(v, &(0..v.len()).collect::<Vec<usize>>());
