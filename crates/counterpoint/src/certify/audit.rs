@@ -10,6 +10,7 @@ use super::law::Law;
 use super::terms::Terms;
 use crate::data::Weighting;
 use crate::folds::{Growth, Tree};
+use crate::math;
 
 /// Where the probes stand, in stds of the fitted law.
 const PLACES: [f64; 3] = [-0.7, 0.0, 0.7];
@@ -35,7 +36,7 @@ pub(super) fn audit(
         return None;
     }
     let ratios = |rows: &Rows, place: f64| -> Vec<f64> {
-        (0..rows.len()).map(|i| (law.probe(rows, i, place) - rows.sample.log_p[i]).exp()).collect()
+        (0..rows.len()).map(|i| math::exp(law.probe(rows, i, place) - rows.sample.log_p[i])).collect()
     };
     let mut found: Vec<Region> = Vec::new();
     for place in PLACES {

@@ -162,7 +162,7 @@ impl Case {
             return 0.0;
         }
         let worst = self.range(terms)[1].max(self.seen[1]) - self.value.estimate;
-        -terms.tail().ln() * worst.max(0.0) / self.effective
+        -math::ln(terms.tail()) * worst.max(0.0) / self.effective
     }
 
     /// The gain in half widths of its interval, the error being at least that without a gain.

@@ -136,7 +136,7 @@ impl Paired {
         let part = |rows, replicates| Part::about(rows, replicates, terms, Some(0.0));
         let parts = [part(r.terms[0], 0)?, part(r.terms[1], terms.replicates())?];
         let left = [Part::new(r.left[0], 0, terms)?, Part::new(r.left[1], 0, terms)?];
-        let null = null_error(&left).hypot((r.spread / parts[1].diagnostics.rows).sqrt());
+        let null = math::hypot(null_error(&left), (r.spread / parts[1].diagnostics.rows).sqrt());
         Paired::new(r.terms[1], parts, Moments::logged, null, terms, evidence, grows)
     }
 
@@ -187,7 +187,7 @@ impl Paired {
 
 /// The error that the difference has if weights and costs have nothing to do with each other; costs as they vary in both parts together.
 fn null_error([known, test]: &[Part; 2]) -> f64 {
-    let spread = (variance(known, test) / test.totals.cost.std().powi(2)).sqrt();
+    let spread = (variance(known, test) / math::powi(test.totals.cost.std(), 2)).sqrt();
     // outcomes of the test rows that are all the same have no spread to compare with, and no error either
     let spread = if spread.is_finite() { spread } else { 1.0 };
     spread * test.sums.own.null_error()
@@ -195,7 +195,7 @@ fn null_error([known, test]: &[Part; 2]) -> f64 {
 
 /// The error that the influence of the rows of both parts makes: harm to which the valid rows alone bear witness is harm.
 fn pooled_error([known, test]: [&Part; 2], figure: Figure) -> f64 {
-    let per_row = |p: &Part| (p.diagnostics.rows, p.diagnostics.rows * figure(&p.sums.own).1.powi(2));
+    let per_row = |p: &Part| (p.diagnostics.rows, p.diagnostics.rows * math::powi(figure(&p.sums.own).1, 2));
     let ((n, v), (m, t)) = (per_row(known), per_row(test));
     ((n * v + m * t) / (n + m) / m).sqrt()
 }

@@ -228,7 +228,7 @@ impl Law {
         let of = |(c, column): (usize, &Column)| {
             let (mean, std) = column.at(rows.x(i));
             let z = ((rows.a(i, c) - mean) / std - place) / PROBE;
-            -0.5 * z * z - (PROBE * std).ln() - 0.5 * std::f64::consts::TAU.ln()
+            -0.5 * z * z - math::ln(PROBE * std) - 0.5 * math::ln(std::f64::consts::TAU)
         };
         self.columns.iter().enumerate().map(of).sum()
     }

@@ -12,6 +12,7 @@
 
 use super::coverage::Rows;
 use crate::folds::{Forest, Growth, Tree};
+use crate::math;
 use crate::policy::TargetPolicy;
 
 /// Valid rows at least.
@@ -51,7 +52,7 @@ pub(super) fn declare(v: &Rows, policy: &dyn TargetPolicy, growth: fn(usize) -> 
         let psi: Vec<f64> = weights.iter().zip(&z).map(|(w, z)| (w / wbar - 1.0) * (z - value)).collect();
         plain.extend(about_mean(&psi));
     }
-    let powers = |u: &[f64], p: i32| u.iter().map(|u| u.powi(p)).sum::<f64>();
+    let powers = |u: &[f64], p: i32| u.iter().map(|u| math::powi(*u, p)).sum::<f64>();
     let (two, four) = (powers(&robust, 2), powers(&robust, 4));
     // where valid outcomes are all the same there is nothing to model
     if !(two > 0.0 && two <= WORTH * powers(&plain, 2) && two * two >= INFORMATIVE * four) {

@@ -168,7 +168,7 @@ impl Control {
                 let mut one = |i: usize| {
                     b.context(i, &mut x);
                     let expected = model.expected(&x, &*policy.masses(&x));
-                    out.log_w[i].exp() * (b.y[i] - at(model, i)) + expected - b.y[i]
+                    math::exp(out.log_w[i]) * (b.y[i] - at(model, i)) + expected - b.y[i]
                 };
                 rows.map(&mut one).collect()
             }

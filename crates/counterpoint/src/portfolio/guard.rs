@@ -16,6 +16,7 @@ use crate::certify::{Guardrail, Margin};
 use crate::data::Sample;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::math;
 use crate::policy::Axis;
 use crate::source::Source;
 use std::collections::HashMap;
@@ -116,8 +117,8 @@ fn outcome(table: &Table, given: &Guarding) -> Result<Table> {
 
 /// Prices of harm, one for each guardrail: a path for all of them together, and for each alone.
 pub(super) fn prices(guards: usize) -> Vec<Vec<f64>> {
-    let steps = ((MOST_PRICE / LEAST_PRICE).ln() / PRICE_STEP.ln()).ceil() as i32;
-    let path: Vec<f64> = (0..=steps).map(|k| LEAST_PRICE * PRICE_STEP.powi(k)).collect();
+    let steps = (math::ln(MOST_PRICE / LEAST_PRICE) / math::ln(PRICE_STEP)).ceil() as i32;
+    let path: Vec<f64> = (0..=steps).map(|k| LEAST_PRICE * math::powi(PRICE_STEP, k)).collect();
     let mut out: Vec<Vec<f64>> = Vec::new();
     for &price in path.iter().filter(|_| guards > 0) {
         out.push(vec![price; guards]);
