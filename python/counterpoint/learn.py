@@ -261,10 +261,10 @@ class Selector(_Estimator):
 
     `grid` is a built-in grid (auto, clp, wide, ..), a grid file, or a dictionary such as `{"recipe": {"cap": [5, 15]}}`, in which any
     field of the recipe may be a list. `folds` is the number of cross-validation folds, `seed` that of everything random.
-    `budget` is how many seconds the search may take: `facts_["left_out"]` says what there was no time for.
     `journal` names a file that every finished fit is written to at once; after ctrl-C or a crash, `resume=True` goes on with it and ends in
-    the same policy. `guardrails`, terms, `threads` and `progress` are those of `Learner`. After `fit`, `leaderboard_` holds the candidates,
-    best first.
+    the same policy.
+    `budget` is how many seconds the search may take: `facts_["left_out"]` says what there was no time for.
+    `guardrails`, terms, `threads` and `progress` are those of `Learner`. After `fit`, `leaderboard_` holds the candidates, best first.
 
     Examples:
         >>> import counterpoint as cp
@@ -280,10 +280,10 @@ class Selector(_Estimator):
         "grid": "auto",
         "folds": None,
         "seed": 0,
-        "budget": None,
-        "guardrails": (),
         "journal": None,
         "resume": False,
+        "budget": None,
+        "guardrails": (),
         **_COMMON,
     }
 
@@ -305,7 +305,8 @@ class Selector(_Estimator):
         guards = list(judge._guards(log, self.guardrails))  # type: ignore[attr-defined]
         wish = self._wish()
         try:
-            learned = _counterpoint.select(log._native, *self._asked(), wish, self._journal(), guards, self.budget)  # type: ignore[attr-defined]
+            budget: float | None = self.budget  # type: ignore[attr-defined]
+            learned = _counterpoint.select(log._native, *self._asked(), wish, self._journal(), guards, budget)
         finally:
             wish.close()
         self._keep(learned)

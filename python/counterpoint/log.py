@@ -62,9 +62,10 @@ class Log:
 
     Columns of words and categories become categories, booleans 0 and 1. Dates, amounts and missing values are refused with the row and
     a remedy, as by the command line. `split` says train, valid or test; `time` divides the log by time instead, the latest quarter being
-    the test part. `predictions` are what a model of yours predicts of the outcome at a list of actions, for a greedy policy to
+    the test part. `log_config` is a file that names the columns once (TOML); keywords win over it.
+    `predictions` are what a model of yours predicts of the outcome at a list of actions, for a greedy policy to
     follow: columns (`"q_*"`, the star being the action, or `"q1@0.5"`), or `(actions, values)` with a row of values for each row. The
-    model must not have seen the row. `log_config` is a file that names the columns once (TOML); keywords win over it.
+    model must not have seen the row.
 
     Examples:
         >>> import counterpoint as cp

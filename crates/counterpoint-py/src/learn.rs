@@ -276,8 +276,10 @@ pub(crate) fn select(
         };
         Ok(Found { certificate, ..found })
     })?;
+    let whole = found.facts["left_out"].as_array().is_none_or(Vec::is_empty);
     let learned = found.hand_over(py)?;
-    if let Some((path, _)) = &journal {
+    // where there was no time for all, a later fit can go on with it
+    if let (Some((path, _)), true) = (&journal, whole) {
         let _ = std::fs::remove_file(path); // what it was kept for is in the caller's hands
     }
     Ok(learned)
