@@ -27,9 +27,9 @@ const QUICK_TREES: TreeOptions =
 
 /// Rows that lie beyond either end of the window in which a rule may act, as far as that share is between the other two: where the log
 /// acted less often no model knows what happens, and no certificate is given.
-const ROWS_BEYOND: f64 = 60.0;
+const ROWS_BEYOND: f64 = 30.0;
 const LEAST_BEYOND: f64 = 0.005;
-const MOST_BEYOND: f64 = 0.025;
+const MOST_BEYOND: f64 = 0.02;
 
 /// Levels of the spread.
 const LEVELS: usize = 8;
