@@ -2,8 +2,11 @@
 
 use crate::support::{COLUMNS, Place};
 
-/// log.csv with one column more, computed from the action.
-fn with_columns(place: &Place, to: &str, columns: &[(&str, fn(f64) -> f64)]) {
+/// A column, computed from the action.
+type Computed = (&'static str, fn(f64) -> f64);
+
+/// log.csv with columns more.
+fn with_columns(place: &Place, to: &str, columns: &[Computed]) {
     let text = place.text("log.csv");
     let at = text.lines().next().unwrap().split(',').position(|c| c == "action").unwrap();
     let line = |(i, line): (usize, &str)| {
@@ -50,7 +53,7 @@ fn a_search_takes_the_time_it_is_given_and_says_what_it_left_out() {
 fn predictions_are_learned_from_and_needed_to_act() {
     let place = Place::with_log();
     // a model that says: the nearer to the asked action, the better
-    let asked: [(&str, fn(f64) -> f64); 3] = [("q_1", |_| 0.2), ("q_2", |_| 0.7), ("q_3", |_| 0.1)];
+    let asked: [Computed; 3] = [("q_1", |_| 0.2), ("q_2", |_| 0.7), ("q_3", |_| 0.1)];
     with_columns(&place, "wide.csv", &asked);
     let columns = COLUMNS.replace("--context x0,x1", "--context x*");
     let said = place.done(&format!("learn wide.csv {columns} --predictions q_* --set models=predictions -o p.json"));
