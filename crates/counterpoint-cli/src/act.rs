@@ -63,7 +63,7 @@ impl Act {
         let mut far = Far::new(&policy);
         let (room, mut lost) = (crate::memory::for_rows(), 0);
         for batch in reader.by_ref() {
-            let mut batch = batch?;
+            let mut batch = batch.map_err(|e| follows(e, Some(&policy)))?;
             let mut kept = Vec::with_capacity(batch.rows.len());
             for (i, row) in batch.rows.iter().enumerate() {
                 batch.context(i, &mut x);
