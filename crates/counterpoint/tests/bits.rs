@@ -29,7 +29,7 @@ const RECIPES: [(&str, &str, u64, u64); 12] = [
 ];
 
 fn parts() -> Parts {
-    Potential::Moons.simulate(1500, 1).log().unwrap().split(SplitRule::Column).unwrap()
+    Potential::Moons.simulate(3000, 1).log().unwrap().split(SplitRule::Column).unwrap()
 }
 
 /// Checksums of the policy file and of the certificate.
