@@ -11,7 +11,7 @@ use crate::estimate::{LossModel, Normalise};
 use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, Scaler};
 use crate::folds::{Crm, Gram, LossOptions, Question, Risk, RiskSpec, Threads};
 use crate::optim::{Optimiser, Optimum};
-use crate::policy::{Clp, Linear, Mean, Network, Origin, Policy, SavedPolicy, Std, TargetPolicy};
+use crate::policy::{Clp, Linear, Mean, Origin, Policy, SavedPolicy, Std, TargetPolicy};
 pub use crate::portfolio::{Effort, Line};
 use crate::portfolio::{Found, Search, search};
 use crate::recipe::{Baseline, BaselineName, GreedyChoice, MeanChoice, Recipe, StartName, StdChoice};
@@ -407,31 +407,18 @@ impl Plan {
 fn mean_model(recipe: &Recipe, x: &[f64], a: &[f64], d: usize, q: usize) -> Result<Mean> {
     let options = recipe.map_options();
     let link = recipe.family.support().link();
-    let linear = |kind| Ok(Mean::from(Linear { map: ContextMap::learn(kind, x, d, options)?, link }));
+    let learn = |kind| ContextMap::learn(kind, x, d, options);
+    if let MeanChoice::Clp { basis, temperature } = recipe.policy {
+        let kind = if d == 0 { ContextKind::Constant } else { basis.context_map.kind() };
+        return Ok(Clp { map: learn(kind)?, actions: action_map(recipe, a, q)?, temperature }.into());
+    }
     // without contexts every map is the constant
-    if d == 0 && !matches!(recipe.policy, MeanChoice::Clp { .. }) {
-        return linear(ContextKind::Constant);
-    }
-    match recipe.policy {
-        MeanChoice::Greedy(_) => Err(Error::recipe("policy", "a greedy policy has no mean model")),
-        MeanChoice::Constant => linear(ContextKind::Constant),
-        MeanChoice::Linear => linear(ContextKind::Linear),
-        MeanChoice::Poly => linear(ContextKind::Poly),
-        MeanChoice::Stratified { .. } => linear(ContextKind::Strata),
-        MeanChoice::Network { units } => {
-            // the hidden units make the features
-            let map = ContextMap::learn(ContextKind::Linear, x, d, options)?;
-            Ok(Network { map, units, link }.into())
-        }
-        MeanChoice::Clp { basis, temperature } => {
-            let kind = if d == 0 { ContextKind::Constant } else { basis.context_map.kind() };
-            Ok(Mean::Clp(Clp {
-                map: ContextMap::learn(kind, x, d, options)?,
-                actions: action_map(recipe, a, q)?,
-                temperature,
-            }))
-        }
-    }
+    let model = match recipe.policy.context_kind() {
+        Some(_) if d == 0 => Some(Linear { map: learn(ContextKind::Constant)?, link }.into()),
+        Some(kind) => recipe.policy.model(learn(kind)?, link),
+        None => None,
+    };
+    model.ok_or_else(|| Error::recipe("policy", "a greedy policy has no mean model"))
 }
 
 fn action_map(recipe: &Recipe, a: &[f64], q: usize) -> Result<ActionMap> {

@@ -31,6 +31,7 @@ pub use columns::Columns;
 pub use draws::DrawKeys;
 pub(crate) use family::{Column, Member, Spread, Visit, bell, normal_cdf};
 pub use family::{Family, HALF_LN_2PI, Support};
+pub(crate) use mean::mean_choices;
 pub(crate) use mean::{At, Coefficients, Features, Model, Room, Size, Slots, StripModel, VisitMean};
 pub use mean::{Clp, Linear, Link, Mean, Network, Parts};
 pub use model_policy::{LoggingLaw, MeanRule, Member as ModelMember, ModelParts, ModelPolicy};

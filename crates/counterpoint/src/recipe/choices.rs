@@ -1,39 +1,57 @@
 //! The choices of a recipe, each with the settings that belong to it and to nothing else.
 
 use crate::estimate::{Estimator, ModelTerm};
-use crate::features::{Anchors, ContextKind};
-use crate::policy::AxisScale;
+use crate::features::{Anchors, ContextKind, ContextMap};
+use crate::policy::{AxisScale, Link, Mean, mean_choices};
 use serde::{Deserialize, Serialize};
 
-/// The mean model.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum MeanChoice {
-    /// The cheapest action by models of the cost, kept where the log has been.
-    Greedy(GreedyChoice),
-    /// One action for everybody.
-    Constant,
-    /// Linear in the contexts.
-    Linear,
-    /// Linear in the products of contexts.
-    Poly,
-    /// A constant per cell of quantile buckets.
-    Stratified {
-        /// Quantile buckets per context, 2 to 100.
-        buckets: usize,
-    },
-    /// A network with one hidden layer.
-    Network {
-        /// hidden units, 1 to 1000.
-        units: usize,
-    },
-    /// The counterfactual loss predictor.
-    Clp {
-        /// Features of contexts and actions.
-        basis: Basis,
-        /// gamma of the soft minimum, > 0.
-        temperature: f64,
-    },
+macro_rules! choices {
+    ({ $(
+        $(#[doc = $about:literal])+
+        $choice:ident $word:literal over $kind:ident => $build:expr $(, {
+            $( $(#[doc = $doc:literal])+ $setting:ident : $ty:ty = $default:expr, from $low:literal to $high:literal; )+
+        })? ;
+    )+ }) => {
+        /// The mean model.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum MeanChoice {
+            /// The cheapest action by models of the cost, kept where the log has been.
+            Greedy(GreedyChoice),
+            /// The counterfactual loss predictor.
+            Clp {
+                /// Features of contexts and actions.
+                basis: Basis,
+                /// gamma of the soft minimum, > 0.
+                temperature: f64,
+            },
+            $( $(#[doc = $about])+ $choice $( { $( $(#[doc = $doc])+ $setting: $ty, )+ } )?, )+
+        }
+
+        impl MeanChoice {
+            /// The context map under a model that shares no features with a loss model.
+            pub(crate) fn context_kind(&self) -> Option<ContextKind> {
+                match self {
+                    MeanChoice::Greedy(_) | MeanChoice::Clp { .. } => None,
+                    $( MeanChoice::$choice $( { $( $setting: _ ),+ } )? => Some(ContextKind::$kind), )+
+                }
+            }
+
+            /// Such a model, made of its map.
+            pub(crate) fn model(&self, map: ContextMap, link: Link) -> Option<Mean> {
+                match *self {
+                    MeanChoice::Greedy(_) | MeanChoice::Clp { .. } => None,
+                    $( MeanChoice::$choice $( { $( $setting ),+ } )? => {
+                        $( $( let _ = $setting; )+ )? // the map may be all that needs it
+                        Some(($build)(map, link).into())
+                    } )+
+                }
+            }
+        }
+    };
 }
+
+mean_choices!(choices);
 
 impl MeanChoice {
     /// The loss predictor with its default settings.

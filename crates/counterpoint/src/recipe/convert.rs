@@ -2,7 +2,7 @@
 
 use super::Recipe;
 use super::choices::*;
-use super::flat::{EstimatorName, Flat, PolicyName, StdKind, StdName, choice};
+use super::flat::{EstimatorName, Flat, PolicyName, StdKind, StdName, choice, within};
 use crate::error::{Error, Result};
 use crate::features::ContextKind;
 
@@ -32,12 +32,9 @@ impl Flat {
         let is_clp = self.policy == Some(PolicyName::Clp);
         let policy = match self.policy {
             Some(PolicyName::Greedy) => MeanChoice::Greedy(self.greedy()),
-            Some(PolicyName::Constant) => MeanChoice::Constant,
-            Some(PolicyName::Linear) => MeanChoice::Linear,
-            Some(PolicyName::Poly) => MeanChoice::Poly,
-            Some(PolicyName::Stratified) => MeanChoice::Stratified { buckets: self.buckets.unwrap_or_default() },
-            Some(PolicyName::Network) => MeanChoice::Network { units: self.units.unwrap_or_default() },
-            _ => MeanChoice::Clp { basis, temperature: self.temperature.unwrap_or_default() },
+            _ => self
+                .mean_choice()
+                .unwrap_or(MeanChoice::Clp { basis, temperature: self.temperature.unwrap_or_default() }),
         };
         let std = match self.std {
             Some(StdKind::Named(StdName::Logging)) => StdChoice::Logging,
@@ -145,29 +142,19 @@ impl Flat {
     }
 
     fn write_policy(&mut self, r: &Recipe) {
-        self.policy = Some(match r.policy {
+        match r.policy {
             MeanChoice::Greedy(g) => {
                 (self.models, self.std_share, self.step) = (Some(g.models), g.std_share, g.step);
                 (self.min_action, self.max_action, self.max_change) = (g.min_action, g.max_action, g.max_change);
                 (self.action_grid, self.action_scale) = (Some(g.grid), g.scale);
-                PolicyName::Greedy
-            }
-            MeanChoice::Constant => PolicyName::Constant,
-            MeanChoice::Linear => PolicyName::Linear,
-            MeanChoice::Poly => PolicyName::Poly,
-            MeanChoice::Stratified { buckets } => {
-                self.buckets = Some(buckets);
-                PolicyName::Stratified
-            }
-            MeanChoice::Network { units } => {
-                self.units = Some(units);
-                PolicyName::Network
+                self.policy = Some(PolicyName::Greedy);
             }
             MeanChoice::Clp { temperature, .. } => {
                 self.temperature = Some(temperature);
-                PolicyName::Clp
+                self.policy = Some(PolicyName::Clp);
             }
-        });
+            other => self.write_mean(&other),
+        }
         let basis = r.basis();
         self.context_map = Some(basis.context_map.kind());
         if let ContextChoice::Nystrom { centres, bandwidth } = basis.context_map {
@@ -201,18 +188,15 @@ impl Flat {
     pub(super) fn check_ranges(&self) -> Result<()> {
         let whole = [
             ("anchors", self.anchors, 2, 200),
-            ("buckets", self.buckets, 2, 100),
-            ("units", self.units, 1, 1000),
             ("centres", self.centres, 1, 1000),
             ("max_iterations", self.max_iterations, 1, 100_000),
             ("proximal_steps", self.proximal_steps, 0, 1000),
             ("starts", self.starts, 1, 1000),
         ];
         for (field, v, low, high) in whole {
-            if let Some(v) = v.filter(|v| !(low..=high).contains(v)) {
-                return Err(Error::recipe(field, format!("{v} is out of range (must be {low} to {high})")));
-            }
+            within(field, v, low, high)?;
         }
+        self.check_means()?;
         let fixed = if let Some(StdKind::Fixed(v)) = self.std { Some(v) } else { None };
         let baseline = if let Some(Baseline::Value(v)) = self.baseline { Some(v) } else { None };
         let grid = if let Some(GridChoice::Step(v)) = self.action_grid { Some(v) } else { None };

@@ -8,21 +8,8 @@ use super::choices::*;
 use crate::error::{Error, Result};
 use crate::features::{Anchors, ContextKind, Scale};
 use crate::folds::Precision;
-use crate::policy::{AxisScale, Family};
+use crate::policy::{AxisScale, Family, mean_choices};
 use serde::{Deserialize, Serialize};
-
-/// The mean models by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum PolicyName {
-    Greedy,
-    Constant,
-    Linear,
-    Poly,
-    Stratified,
-    Network,
-    Clp,
-}
 
 /// The ways to set the std: by name, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,7 +44,108 @@ pub(super) enum EstimatorName {
     CabDr,
 }
 
+/// Policies by name, and what belongs to each: from the list of mean models.
+macro_rules! policies {
+    ({ $(
+        $(#[doc = $about:literal])+
+        $choice:ident $word:literal over $kind:ident => $build:expr $(, {
+            $( $(#[doc = $doc:literal])+ $setting:ident : $ty:ty = $default:expr, from $low:literal to $high:literal; )+
+        })? ;
+    )+ }) => {
+        /// The policies by name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub(super) enum PolicyName {
+            #[serde(rename = "greedy")]
+            Greedy,
+            #[serde(rename = "clp")]
+            Clp,
+            $( #[serde(rename = $word)] $choice, )+
+        }
+
+        impl PolicyName {
+            /// The words of the policies that have a mean model.
+            pub(crate) const MEANS: &[&str] = &["clp", $( $word ),+];
+
+            const OF_MEANS: &str = concat!("policies with a mean model: clp" $(, ", ", $word)+);
+
+            /// The context map under a mean model that shares no features with a loss model.
+            fn map(self) -> Option<ContextKind> {
+                match self {
+                    PolicyName::Greedy | PolicyName::Clp => None,
+                    $( PolicyName::$choice => Some(ContextKind::$kind), )+
+                }
+            }
+
+            /// The policy that a setting belongs to, in words too.
+            fn owner(setting: &str) -> Option<(PolicyName, &'static str)> {
+                match setting {
+                    "temperature" => Some((PolicyName::Clp, "policy = clp")),
+                    $($($( stringify!($setting) => Some((PolicyName::$choice, concat!("policy = ", $word))), )+)?)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl Flat {
+            /// The settings that belong to one mean model each.
+            const SETTINGS: &[&str] = &[ $($($( stringify!($setting), )+)?)+ ];
+
+            /// The choice of a mean model, of a table in which every field with a default is filled in.
+            pub(super) fn mean_choice(&self) -> Option<MeanChoice> {
+                match self.policy? {
+                    PolicyName::Greedy | PolicyName::Clp => None,
+                    $( PolicyName::$choice => {
+                        Some(MeanChoice::$choice $( { $( $setting: self.$setting.unwrap_or_default(), )+ } )?)
+                    } )+
+                }
+            }
+
+            /// Writes the choice of a mean model with its settings.
+            pub(super) fn write_mean(&mut self, choice: &MeanChoice) {
+                match *choice {
+                    MeanChoice::Greedy(_) | MeanChoice::Clp { .. } => {}
+                    $( MeanChoice::$choice $( { $( $setting ),+ } )? => {
+                        self.policy = Some(PolicyName::$choice);
+                        $( $( self.$setting = Some($setting); )+ )?
+                    } )+
+                }
+            }
+
+            /// The range of every setting of a mean model.
+            pub(super) fn check_means(&self) -> Result<()> {
+                $($($( within(stringify!($setting), self.$setting, $low, $high)?; )+)?)+
+                Ok(())
+            }
+        }
+    };
+}
+
+mean_choices!(policies);
+
+/// Refuses a number out of its range.
+pub(super) fn within<T: PartialOrd + std::fmt::Display>(field: &str, v: Option<T>, low: T, high: T) -> Result<()> {
+    match v {
+        Some(v) if !(v >= low && v <= high) => {
+            Err(Error::recipe(field, format!("{v} is out of range (must be {low} to {high})")))
+        }
+        _ => Ok(()),
+    }
+}
+
 macro_rules! flat {
+    // the settings of the mean models between the fields before and after
+    ([ $($before:tt)* ] [ $($after:tt)* ] { $(
+        $(#[doc = $about:literal])+
+        $choice:ident $word:literal over $kind:ident => $build:expr $(, {
+            $( $(#[doc = $doc:literal])+ $setting:ident : $ty:ty = $default:expr, from $low:literal to $high:literal; )+
+        })? ;
+    )+ }) => {
+        flat! {
+            $($before)*
+            $($($( $(#[doc = $doc])+ $setting: $ty = Some($default), )+)?)+
+            $($after)*
+        }
+    };
     ($( $(#[doc = $doc:literal])+ $name:ident : $ty:ty = $default:expr ),+ $(,)?) => {
         /// Every field of a recipe, each there or not.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -97,15 +185,16 @@ macro_rules! flat {
             /// Every field: name, default, meaning and range.
             pub(super) fn describe() -> Vec<(&'static str, String, String)> {
                 let d = Flat::defaults();
-                vec![ $( (stringify!($name), shown(&d.$name), [$($doc),+].map(str::trim).join(" ")), )+ ]
+                let about = |doc: &[&str]| doc.join(" ").replace("{means}", &PolicyName::MEANS.join(", "));
+                vec![ $( (stringify!($name), shown(&d.$name), about(&[$($doc.trim()),+])), )+ ]
             }
         }
     };
 }
 
-flat! {
-    /// greedy: the cheapest action by models of the cost. Or a mean model that goes down an estimator of its own cost: constant,
-    /// linear, poly, stratified, network or clp. Absent: clp where a field is set that only these have, else greedy.
+mean_choices! { flat [
+    /// greedy: the cheapest action by models of the cost. Or a mean model that goes down an estimator of its own cost: {means}.
+    /// Absent: clp where a field is set that only these have, else greedy.
     policy: PolicyName = Some(PolicyName::Greedy),
     /// greedy: models of the cost, one of auto, stack, constant, linear, ridge, trees, action-trees, network.
     models: ModelsName = Some(ModelsName::Auto),
@@ -137,10 +226,7 @@ flat! {
     bandwidth: f64 = None,
     /// clp: gamma of the soft minimum, > 0.
     temperature: f64 = Some(10.0),
-    /// stratified: quantile buckets per context, 2 to 100.
-    buckets: usize = Some(4),
-    /// network: hidden units, 1 to 1000.
-    units: usize = Some(16),
+] [
     /// nystrom: k-means centres, 1 to 1000.
     centres: usize = Some(30),
     /// nystrom: alpha of the context kernel, > 0; absent: from the spacing of the centres.
@@ -185,7 +271,7 @@ flat! {
     precision: Precision = Some(Precision::F64),
     /// Seed of everything random.
     seed: u64 = Some(0),
-}
+] }
 
 fn shown<T: Serialize>(v: &Option<T>) -> String {
     match serde_json::to_value(v) {
@@ -201,7 +287,11 @@ impl Flat {
         &["policy", "family", "context_map", "std", "estimator", "proximal_steps", "start"];
 
     /// Fields that came after settings belonged to choices: no older file lists them.
-    const YOUNGER: &[&str] = &["units", "models", "action_grid"];
+    const YOUNGER: &[&str] = &["models", "action_grid"];
+
+    fn younger(field: &str) -> bool {
+        Self::YOUNGER.contains(&field) || Self::SETTINGS.contains(&field)
+    }
 
     /// The fields of the greedy policy.
     pub(super) const GREEDY: &[&str] =
@@ -225,7 +315,7 @@ impl Flat {
             return (policy != Some(PolicyName::Greedy)).then_some("policy = greedy");
         }
         if policy == Some(PolicyName::Greedy) && !["policy", "seed"].contains(&field) {
-            return Some("policies with a mean model: constant, linear, poly, stratified, network or clp");
+            return Some(PolicyName::OF_MEANS);
         }
         let estimator = f.estimator.or(d.estimator);
         let is_clp = policy == Some(PolicyName::Clp);
@@ -233,13 +323,14 @@ impl Flat {
         let basis = is_clp || model;
         let of = |estimators: &[EstimatorName]| estimators.iter().any(|e| estimator == Some(*e));
         use EstimatorName as E;
+        if let Some((owner, home)) = PolicyName::owner(field) {
+            return (policy != Some(owner)).then_some(home);
+        }
+        let over = policy.and_then(PolicyName::map);
         let (used, home) = match field {
             "context_map" | "anchors" | "anchor_placement" | "bandwidth" => {
                 (basis, "policy = clp, and to estimators with a loss model")
             }
-            "temperature" => (is_clp, "policy = clp"),
-            "units" => (policy == Some(PolicyName::Network), "policy = network"),
-            "buckets" => (policy == Some(PolicyName::Stratified), "policy = stratified"),
             "centres" | "context_bandwidth" => {
                 (basis && f.context_map.or(d.context_map) == Some(ContextKind::Nystrom), "context_map = nystrom")
             }
@@ -255,10 +346,10 @@ impl Flat {
                 "estimator = direct, doubly-robust, doubly-robust-cdf, switch, cab or cab-dr, and to start = direct",
             ),
             "kappa" => (f.proximal_steps.or(d.proximal_steps) != Some(0), "proximal_steps > 0"),
-            "ridge" => (policy != Some(PolicyName::Constant), "policies with coefficients: all but constant"),
+            "ridge" => (over != Some(ContextKind::Constant), "policies with coefficients: all but constant"),
             "scale" => (
-                model || !matches!(policy, Some(PolicyName::Constant | PolicyName::Stratified)),
-                "policy = linear, poly, network or clp, and to estimators with a loss model",
+                model || !matches!(over, Some(ContextKind::Constant | ContextKind::Strata)),
+                "policies that scale contexts, all but constant and stratified, and to estimators with a loss model",
             ),
             _ => (true, ""),
         };
@@ -288,7 +379,7 @@ impl Flat {
     pub(super) fn strict(self) -> Result<Flat> {
         let defaults = Flat::defaults();
         // only files written before settings belonged to choices list every field that has a default
-        let old = Self::FIELDS.iter().all(|f| self.has(f) || !defaults.has(f) || Self::YOUNGER.contains(f));
+        let old = Self::FIELDS.iter().all(|f| self.has(f) || !defaults.has(f) || Self::younger(f));
         let stranger = self.strangers().find(|(f, _)| !(old && self.agrees(&defaults, f)));
         match stranger {
             Some((field, home)) => Err(idle(field, home)),

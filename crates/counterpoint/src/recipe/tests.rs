@@ -30,7 +30,7 @@ fn every_refusal_names_its_field() {
 }
 
 /// Another legal value than the default, for every field.
-fn other(field: &str) -> &'static str {
+fn other(field: &str) -> String {
     match field {
         "policy" => "\"linear\"",
         "family" => "\"lognormal\"",
@@ -48,15 +48,21 @@ fn other(field: &str) -> &'static str {
         "action_scale" => "\"log\"",
         "power" => "-2.0",
         "power_mix" | "std_floor" => "0.25",
-        "anchors" | "buckets" | "units" | "centres" | "max_iterations" | "proximal_steps" | "starts" | "seed" => "7",
-        _ => "0.75",
+        _ => return another_number(field),
     }
+    .into()
+}
+
+/// One more than a whole default, so that settings of new mean models are tried too; three quarters of one else.
+fn another_number(field: &str) -> String {
+    let all = serde_json::to_value(Flat::defaults()).unwrap();
+    all[field].as_u64().map_or("0.75".into(), |whole| (whole + 1).to_string())
 }
 
 /// Every combination of choices that makes sense, as TOML.
 fn combinations() -> Vec<String> {
     let mut all = Vec::new();
-    for policy in ["constant", "linear", "poly", "stratified", "network", "clp"] {
+    for policy in super::flat::PolicyName::MEANS {
         for map in ["", "context_map = \"nystrom\"\n"] {
             for std in ["\"learned\"", "\"logging\"", "0.3"] {
                 for estimator in [

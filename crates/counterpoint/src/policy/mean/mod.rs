@@ -10,7 +10,8 @@
 //! are added up row by row in *entries*, whatever is cheapest there, and carried from entries to parameters once per
 //! evaluation ([`Model::pull`]).
 //!
-//! To add a model: write its file, and a line in the list below. `docs/extending.md` says more.
+//! To add a model: write its file, and a line in each of the two lists below: of the models there are, and of what a recipe may ask for.
+//! `docs/extending.md` says more.
 
 mod clp;
 mod linear;
@@ -73,6 +74,38 @@ means! {
     /// A network with one hidden layer.
     Network;
 }
+
+/// What recipes may ask for, each listed once: its word, the context map under it, how the model is made of map and link, and the settings that
+/// belong to it alone, with their defaults and ranges.
+///
+/// The recipe's fields, checks and conversions are written from this list: it is handed, behind what is given, to the macro `then`. The
+/// loss predictor is not here, because it shares its features with loss models (`recipe::Basis`).
+macro_rules! mean_choices {
+    ($then:ident $($given:tt)*) => {
+        $then! {
+            $($given)*
+            {
+                /// One action for everybody.
+                Constant "constant" over Constant => |map, link| $crate::policy::Linear { map, link };
+                /// Linear in the contexts.
+                Linear "linear" over Linear => |map, link| $crate::policy::Linear { map, link };
+                /// Linear in the products of contexts.
+                Poly "poly" over Poly => |map, link| $crate::policy::Linear { map, link };
+                /// A constant per cell of quantile buckets.
+                Stratified "stratified" over Strata => |map, link| $crate::policy::Linear { map, link }, {
+                    /// stratified: quantile buckets per context, 2 to 100.
+                    buckets: usize = 4, from 2 to 100;
+                };
+                /// A network with one hidden layer; its units make the features.
+                Network "network" over Linear => |map, link| $crate::policy::Network { map, units, link }, {
+                    /// network: hidden units, 1 to 1000.
+                    units: usize = 16, from 1 to 1000;
+                };
+            }
+        }
+    };
+}
+pub(crate) use mean_choices;
 
 /// What mean models are made of, for [`Mean::examples`].
 pub struct Parts<'a> {
