@@ -158,7 +158,10 @@ class Web(BaseHTTPRequestHandler):
             server.cuts -= 1
             body = body[: len(body) // 2]
         server.sent += len(body)
-        self.wfile.write(body)
+        try:
+            self.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):
+            return  # who asked has read what it wanted
         if cut:
             self.wfile.flush()
             self.close_connection = True

@@ -181,11 +181,11 @@ impl LogConfig {
     /// Where the `log.toml` of a log would be, if there is one: in the directory, or beside the file or pattern. A store is its own; none is
     /// looked for where a log is remote.
     pub fn beside(log: &Path) -> Option<PathBuf> {
-        if Store::is_named(log) {
-            return Some(log.to_path_buf());
-        }
         if is_remote(log) {
             return None;
+        }
+        if Store::is_named(log) {
+            return Some(log.to_path_buf());
         }
         let base = if log.is_dir() { log.to_path_buf() } else { fixed_part(log.parent().unwrap_or(Path::new(""))) };
         Some(base.join(LOG_CONFIG)).filter(|p| p.is_file())

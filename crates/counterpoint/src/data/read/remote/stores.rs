@@ -145,7 +145,10 @@ pub(super) fn said(e: object_store::Error, path: &Path) -> Error {
         E::NotFound { .. } => {
             Error::data("there is no such object").hint("is the name right? Letters large and small differ")
         }
-        E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
+        // a refused list has no kind of its own
+        _ if matches!(e, E::PermissionDenied { .. } | E::Unauthenticated { .. })
+            || ["403 Forbidden", "401 Unauthorized"].iter().any(|status| text.contains(status)) =>
+        {
             Error::data(format!("access is refused: {}", short(&text)))
                 .hint(format!("are the credentials right? {credentials}"))
         }
@@ -155,7 +158,7 @@ pub(super) fn said(e: object_store::Error, path: &Path) -> Error {
         _ if text.contains("169.254.169.254") || text.contains("metadata.google.internal") => {
             Error::data("there are no credentials, and this machine has no role that gives some").hint(credentials)
         }
-        _ if text.contains("non-partial response") => {
+        _ if text.contains("non-partial response") || matches!(e, E::NotSupported { .. }) => {
             Error::data("the server does not hand out parts of a file, which this format needs")
                 .hint("copy the file here, or serve it by a server that answers range requests")
         }
