@@ -313,8 +313,8 @@ fn a_policy_that_is_kept_is_told_how_many_rows_would_help() {
 /// declared, and holds the truth.
 #[test]
 fn a_model_takes_part_where_it_helps_and_snips_stands_beside_it() {
-    let blind = |reward: fn(f64, f64) -> f64| {
-        let drawn = rows(4000, 21, |_, _, e| e);
+    let blind = |seed: u64, reward: fn(f64, f64) -> f64| {
+        let drawn = rows(4000, seed, |_, _, e| e);
         // what rows() plays around its context is the noise of this log
         let column = |f: &dyn Fn(&[f64; 3]) -> f64| drawn.iter().map(f).collect::<Vec<f64>>();
         let action = |r: &[f64; 3]| (r[1] - r[0]) / 0.4;
@@ -322,17 +322,21 @@ fn a_model_takes_part_where_it_helps_and_snips_stands_beside_it() {
         let log = Log::builder().context("age", column(&|r| r[0])).action("a", column(&action));
         log.reward("r", column(&|r| reward(action(r), r[2]))).propensity("p", column(&density)).build().unwrap()
     };
-    let (world, policy) = (blind(|a, e| 2.0 * a + 0.1 * e), Gauss(|x| 0.5 * x + 0.3, 0.2));
+    let (world, policy) = (blind(21, |a, e| 2.0 * a + 0.1 * e), Gauss(|x| 0.5 * x + 0.3, 0.2));
     let c = judge(&world, &policy, &Terms::default()).unwrap();
     let beside = c.beside.expect("SNIPS beside it");
     assert_eq!((c.estimator, beside.estimator), (Estimator::Dr, Estimator::Snips), "{c}");
     let width = |i: &Interval| i.upper - i.lower;
     assert!(width(&c.difference) < 0.9 * width(&beside.difference), "{c}");
-    let truth = 0.6;
-    assert!(c.difference.holds(truth) && beside.difference.holds(truth), "{truth} {c}");
+    // of twelve intervals that hold .6 in .95 of logs, nine or more do but for 2 in 1000 times
+    let held = (30..42).filter(|seed| {
+        let c = judge(&blind(*seed, |a, e| 2.0 * a + 0.1 * e), &policy, &Terms::default()).unwrap();
+        c.estimator == Estimator::Dr && c.difference.holds(0.6)
+    });
+    assert!(held.count() >= 9);
     assert!(c.reasons.iter().any(|r| r.contains("doubly robust") && r.contains("SNIPS")), "{c}");
     // nothing to model: no model; and none where it is not wanted
-    assert_eq!(judge(&blind(|_, e| e), &policy, &Terms::default()).unwrap().estimator, Estimator::Snips);
+    assert_eq!(judge(&blind(22, |_, e| e), &policy, &Terms::default()).unwrap().estimator, Estimator::Snips);
     let plain = judge(&world, &policy, &Terms { robust: false, ..Terms::default() }).unwrap();
     assert_eq!((plain.estimator, plain.beside), (Estimator::Snips, None));
     assert_eq!(plain.difference.estimate, beside.difference.estimate);
