@@ -24,8 +24,10 @@ pub(super) struct Case {
     pub(super) logged: Interval,
     pub(super) difference: Interval,
     pub(super) p_value: f64,
-    /// What the error of the difference would be if weights and costs had nothing to do with each other.
+    /// What the error of the difference would be without a gain, by the rows of both parts.
     pub(super) null_error: f64,
+    /// What it would be if weights and costs had nothing to do with each other.
+    pub(super) unrelated: f64,
     /// Rows that the error of the difference rests on.
     pub(super) informative: f64,
     pub(super) tail_index: Option<f64>,
@@ -165,10 +167,11 @@ impl Case {
         -math::ln(terms.tail()) * worst.max(0.0) / self.effective
     }
 
-    /// The gain in half widths of its interval, the error being at least that without a gain.
+    /// The gain in half widths of its interval, the error being at least that of weights and costs without a relation. (Rows of the valid part that
+    /// make a larger one count in the p-value, and are not held against a gain twice.)
     fn strength(&self) -> f64 {
         let d = self.difference;
-        let half = (d.upper - d.estimate) * (self.null_error / d.std_error).max(1.0);
+        let half = (d.upper - d.estimate) * (self.unrelated / d.std_error).max(1.0);
         -d.estimate / half
     }
 

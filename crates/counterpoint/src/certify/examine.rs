@@ -119,7 +119,10 @@ struct Paired {
     terms: Terms,
     interval: Interval,
     p_value: f64,
+    /// The error without a gain: at least that of the influence of both parts' rows, ..
     null_error: f64,
+    /// .. and without that.
+    unrelated: f64,
 }
 
 impl Paired {
@@ -150,9 +153,10 @@ impl Paired {
         replicating: Replicating,
     ) -> Result<Self> {
         let freedom = freedom(&known.diagnostics, &test.diagnostics, evidence);
-        let null = null.max(pooled_error([&known, &test], figure));
+        let design = test.design_effect(figure, terms).sqrt();
         let mut paired = Paired {
-            null_error: null * test.design_effect(figure, terms).sqrt(),
+            null_error: null.max(pooled_error([&known, &test], figure)) * design,
+            unrelated: null * design,
             valid: known.diagnostics,
             figure,
             freedom,
@@ -274,6 +278,7 @@ pub(super) fn examine(
         difference: paired.interval,
         p_value: paired.p_value,
         null_error: paired.null_error,
+        unrelated: paired.unrelated,
         informative: match evidence {
             GateEvidence::Valid => paired.valid.informative.min(paired.test.diagnostics.informative),
             GateEvidence::Folds(_) => paired.test.diagnostics.informative,

@@ -44,6 +44,7 @@ fn other(field: &str) -> String {
         "start" => "\"direct\"",
         "precision" => "\"f32\"",
         "models" => "\"trees\"",
+        "objective" => "\"cvar\"",
         "action_grid" => "0.5",
         "action_scale" => "\"log\"",
         "power" => "-2.0",
