@@ -495,7 +495,9 @@ fn target_columns_are_read_and_stay_with_their_rows() {
     assert_eq!(whole.clone().into_log(&density).unwrap().blocks(), log.blocks());
     for b in log.split(counterpoint::data::SplitRule::default()).unwrap().test.blocks() {
         for i in 0..b.rows() {
-            assert_eq!(b.target[0][i], ((b.ids[i] % 7) as f64).ln());
+            // the logarithm of the system may differ in its last digit
+            let (is, log) = (b.target[0][i], ((b.ids[i] % 7) as f64).ln());
+            assert!(is == log || (is - log).abs() < 1e-15, "{is} {log}");
         }
     }
     let actions = Roles { target: Some(TargetColumns::Actions(vec!["mine".into()])), ..density };
