@@ -5,6 +5,7 @@
 //! message of the failing test, and the change is meant to be seen.
 
 #![allow(clippy::unwrap_used, missing_docs)]
+#![cfg(feature = "simulate")]
 
 use counterpoint::certify::{Terms, certify};
 use counterpoint::data::{Parts, SplitRule};

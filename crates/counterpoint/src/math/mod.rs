@@ -74,16 +74,19 @@ pub(crate) fn tanh(x: f64) -> f64 {
 }
 
 /// The sine.
+#[cfg(any(test, feature = "simulate"))]
 pub(crate) fn sin(x: f64) -> f64 {
     libm::sin(x)
 }
 
 /// The cosine.
+#[cfg(any(test, feature = "simulate"))]
 pub(crate) fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
 
 /// Both.
+#[cfg(feature = "simulate")]
 pub(crate) fn sin_cos(x: f64) -> (f64, f64) {
     (sin(x), cos(x))
 }
