@@ -60,7 +60,8 @@ def test_a_model_of_the_user_is_followed():
     assert learner.certificate_.verdict == "deploy"
     actions = np.linspace(0, 3, 7)
     values = -((actions - 1) ** 2) + np.zeros((2000, 1))
-    given = cp.Learner(models="predictions", certify=False).fit(x, a, predictions=(actions, values), **roles)
+    # these are wrong, so of its own accord the learner would go a small part of the way
+    given = cp.Learner(models="predictions", step=1.0, certify=False).fit(x, a, predictions=(actions, values), **roles)
     assert abs(given.policy_.mean(np.column_stack([x, values])[:4]) - 1).max() < 0.3
     with pytest.raises(cp.Error):
         given.predict(x[:4])  # the columns are missing
