@@ -8,8 +8,8 @@
 
 use super::gram::{Rows, Update};
 use crate::error::{Error, Result};
-use crate::vector::level;
-use fearless_simd::{Simd, dispatch};
+use crate::vector::{dispatch, level};
+use fearless_simd::Simd;
 
 /// Rows of U found at a time.
 const BLOCK: usize = 64;

@@ -10,8 +10,8 @@
 
 use crate::error::{Error, Result};
 use crate::math;
-use crate::vector::level;
-use fearless_simd::{Simd, dispatch};
+use crate::vector::{dispatch, level};
+use fearless_simd::Simd;
 
 /// Sweeps per eigenvalue before the search is given up; two are usual.
 const SWEEPS: usize = 60;

@@ -4,8 +4,8 @@
 //! [`DEPTH`] rows of a left and a right panel are multiplied into a tile of 8 x 8 sums that stays in registers. A group of
 //! left panels stays in the second cache while the right panels go by. Only tiles on or above the diagonal are computed.
 
-use crate::vector::level;
-use fearless_simd::{Simd, SimdBase, SimdFloat, dispatch, f64x4};
+use crate::vector::{dispatch, level};
+use fearless_simd::{Simd, SimdBase, SimdFloat, f64x4};
 
 /// Columns per panel.
 const TILE: usize = 8;

@@ -16,6 +16,12 @@ pub(super) struct Candidate {
     /// By how many standard errors of a test part every guardrail's harm lies below its margin, beyond what a certificate asks; infinite
     /// without guardrails.
     pub(super) slack: f64,
+    /// What it gains on the stack, all the way and with the same noise, ..
+    pub(super) lead: f64,
+    /// .. the standard error of that, both being judged on the same rows, ..
+    pub(super) lead_error: f64,
+    /// .. and what the stack gains on the log with that noise, by the model.
+    pub(super) stack_gain: f64,
 }
 
 /// Standard errors of the test part's difference that a certificate asks: 97.5% confidence, and a little for few rows ..
@@ -32,14 +38,12 @@ const SPARE: f64 = 1.0;
 const FEW: f64 = 18.0;
 const HEAVY: f64 = 3.0;
 
-/// Standard errors below the estimate at which candidates are compared.
-const CAUTION: f64 = 1.0;
-
-/// Part of the way with the stack must be better than all the way by this many standard errors, ..
-const STEP: f64 = 1.0;
-
-/// .. and another rule by so many: among many candidates one is always lucky, and over many logs the stack is the better bet.
+/// Standard errors of its lead by which another rule must be better than the stack all the way: among many candidates one is always lucky, and
+/// over many logs the stack is the better bet ..
 const PREFERENCE: f64 = 2.0;
+
+/// .. and by which a part of the way must be: there is one question, how far, and models promise too much where the log hardly acts.
+const STEP: f64 = 1.0;
 
 /// Room above what the gate asks: the refitted rule and the test rows are others.
 const MARGIN: f64 = 1.2;
@@ -98,8 +102,6 @@ enum Standing {
 /// What candidates are held against.
 struct Bar<'a> {
     gate: &'a Gate,
-    /// The rule of the stack.
-    stack: Rule,
     n: f64,
     rows: f64,
 }
@@ -115,22 +117,18 @@ impl Bar<'_> {
 
     /// What is larger is better, among candidates of one standing. The noise of one rule is compared by the model, whose
     /// differences between shares have little error of their own, and by what remains of it after the certificate; rules are compared
-    /// by the rows.
+    /// by the rows, with the stack at the same noise.
     fn worth(&self, c: &Candidate, alike: bool) -> f64 {
         match self.standing(c) {
             Standing::Certifiable if alike => c.after_certificate(self.n, self.rows),
-            Standing::Certifiable if !self.is_stack(c.rule) => c.figures.gain(CAUTION),
-            Standing::Certifiable if c.step < 1.0 => c.figures.gain(CAUTION - PREFERENCE + STEP),
-            Standing::Certifiable => c.figures.gain(CAUTION - PREFERENCE),
+            Standing::Certifiable => {
+                let asked = if c.step < 1.0 { STEP } else { PREFERENCE };
+                c.stack_gain + c.lead - asked * c.lead_error
+            }
             // what stands furthest from a certificate decides: the gain, or a guardrail
             Standing::Supported => c.ratio(self.n, self.rows).min(c.slack + ASKED),
             Standing::Unsupported => c.figures.effective,
         }
-    }
-
-    /// The stack, with or without a price on harm.
-    fn is_stack(&self, rule: Rule) -> bool {
-        rule == self.stack || matches!(rule, Rule::Guarded(_) | Rule::Mixed { .. })
     }
 
     fn before(&self, a: &Candidate, b: &Candidate, alike: bool) -> std::cmp::Ordering {
@@ -140,13 +138,8 @@ impl Bar<'_> {
 }
 
 /// The candidates in order, best first, and the choice in words. The best noise of every rule comes first, then the rest.
-pub(super) fn choose(
-    candidates: &[Candidate],
-    gate: &Gate,
-    stack: Rule,
-    (n, rows): (f64, f64),
-) -> (Vec<usize>, String) {
-    let bar = Bar { gate, stack, n, rows };
+pub(super) fn choose(candidates: &[Candidate], gate: &Gate, (n, rows): (f64, f64)) -> (Vec<usize>, String) {
+    let bar = Bar { gate, n, rows };
     let mut heads: Vec<usize> = Vec::new();
     for (i, c) in candidates.iter().enumerate() {
         let same = |h: &usize| candidates[*h].rule == c.rule && candidates[*h].step == c.step;
@@ -224,8 +217,20 @@ mod tests {
             mean_weight: 1.0,
             mean_weight_error: 0.01,
         };
-        Candidate { rule: Rule::Greedy(rule), share, step: 1.0, figures, slack: f64::INFINITY }
+        Candidate {
+            rule: Rule::Greedy(rule),
+            share,
+            step: 1.0,
+            figures,
+            slack: f64::INFINITY,
+            lead: STACK - difference,
+            lead_error: error,
+            stack_gain: -STACK,
+        }
     }
+
+    /// The cost of the stack, against which candidates lead.
+    const STACK: f64 = -0.50;
 
     #[test]
     fn the_best_lower_bound_wins_among_those_that_can_be_certified() {
@@ -235,7 +240,7 @@ mod tests {
             candidate(2, 0.1, -0.90, 0.01, 30.0),   // not supported
             candidate(3, 0.1, -0.001, 0.02, 900.0), // no gain to speak of
         ];
-        let (order, words) = choose(&all, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0));
+        let (order, words) = choose(&all, &Gate::default(), (9000.0, 9000.0));
         assert_eq!(order[0], 0);
         assert!(words.contains("lower bound"), "{words}");
         assert_eq!(order.len(), 4);
@@ -255,35 +260,37 @@ mod tests {
         assert!(!with(900.0, 2.0).certifiable(9000.0, 9000.0), "weights have hardly a variance");
     }
 
-    /// 1.5 standard errors are luck for another rule, and enough for a smaller step of the stack.
+    /// A lead of 1.5 standard errors is luck for another rule, and enough for a smaller step; the error is that of the lead, not of the value.
     #[test]
     fn the_stack_is_left_for_a_clear_gain_alone() {
-        let stack = candidate(9, 0.1, -0.50, 0.02, 900.0);
+        let stack = Candidate { lead_error: 0.0, ..candidate(9, 0.1, STACK, 0.02, 900.0) };
         let other = |gain: f64| candidate(0, 0.1, -0.50 - gain * 0.02, 0.02, 900.0);
-        let first = |all: &[Candidate]| choose(all, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).0[0];
+        let first = |all: &[Candidate]| choose(all, &Gate::default(), (9000.0, 9000.0)).0[0];
         assert_eq!(first(&[stack, other(1.5)]), 0);
         assert_eq!(first(&[stack, other(2.5)]), 1);
-        assert_eq!(first(&[stack, Candidate { step: 0.7, rule: stack.rule, ..other(1.5) }]), 1);
-        assert_eq!(first(&[stack, Candidate { step: 0.7, rule: stack.rule, ..other(0.5) }]), 0);
+        let part = |gain: f64, lead_error: f64| Candidate { step: 0.7, rule: stack.rule, lead_error, ..other(gain) };
+        assert_eq!(first(&[stack, part(1.5, 0.02)]), 1);
+        assert_eq!(first(&[stack, part(0.5, 0.02)]), 0);
+        assert_eq!(first(&[stack, part(0.5, 0.005)]), 1, "what both do alike cancels");
     }
 
     /// With the same gain by the model the noise that a certificate is likelier to be given for wins.
     #[test]
     fn noise_is_chosen_by_what_remains_after_the_certificate() {
         let all = [candidate(0, 0.05, -0.20, 0.03, 300.0), candidate(0, 0.10, -0.199, 0.01, 900.0)];
-        let order = choose(&all, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).0;
+        let order = choose(&all, &Gate::default(), (9000.0, 9000.0)).0;
         assert_eq!(order[0], 1);
     }
 
     #[test]
     fn what_would_help_is_said() {
         let weak = [candidate(0, 0.1, -0.02, 0.02, 900.0)];
-        let words = choose(&weak, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).1;
+        let words = choose(&weak, &Gate::default(), (9000.0, 9000.0)).1;
         assert!(words.contains("rows like these would decide it"), "{words}");
         let worse = [candidate(0, 0.1, 0.02, 0.02, 900.0)];
-        assert!(choose(&worse, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).1.contains("keep what you do"));
+        assert!(choose(&worse, &Gate::default(), (9000.0, 9000.0)).1.contains("keep what you do"));
         let thin = [candidate(0, 0.1, -0.5, 0.02, 30.0)];
-        assert!(choose(&thin, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0)).1.contains("supports no candidate"));
+        assert!(choose(&thin, &Gate::default(), (9000.0, 9000.0)).1.contains("supports no candidate"));
     }
 
     /// The better candidate harms a guardrail; a price on harm leaves less of the gain and keeps to the margin.
@@ -291,7 +298,7 @@ mod tests {
     fn what_harms_a_guardrail_is_not_certifiable() {
         let bold = Candidate { slack: -3.0, ..candidate(9, 0.1, -0.80, 0.02, 900.0) };
         let meek = |slack: f64| Candidate { slack, rule: Rule::Guarded(0), ..candidate(0, 0.1, -0.50, 0.02, 900.0) };
-        let first = |all: &[Candidate]| choose(all, &Gate::default(), Rule::Greedy(9), (9000.0, 9000.0));
+        let first = |all: &[Candidate]| choose(all, &Gate::default(), (9000.0, 9000.0));
         assert_eq!(first(&[bold, meek(2.0)]).0[0], 1);
         let (order, words) = first(&[bold, meek(0.2)]);
         assert_eq!(order[0], 1, "it is nearer to a certificate");

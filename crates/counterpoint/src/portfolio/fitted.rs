@@ -9,7 +9,7 @@ use crate::models::{
     ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Predicted, Rows, Shape, TreeOptions, Trees,
     cross_validate,
 };
-use crate::policy::{Axis, ModelMember};
+use crate::policy::Axis;
 use crate::recipe::ModelsName;
 
 /// Rows that a network sees in all its passes together: of many rows each is seen less often, because new rows teach more than the
@@ -157,7 +157,7 @@ pub(super) struct Fitted {
 impl Fitted {
     /// The models whose mean acts. Of a network they are those of the folds: another fit would be another network than the one that was
     /// judged, and the mean of several is better than each. Trees, which change little from fit to fit, are grown on all rows.
-    fn acts(&self, table: &Table, seed: u64, engine: &Engine) -> Result<Vec<CostModel>> {
+    pub(super) fn acts(&self, table: &Table, seed: u64, engine: &Engine) -> Result<Vec<CostModel>> {
         match &self.acts {
             Some(models) => Ok(models.clone()),
             None => Ok(vec![self.kind.fit(&table.rows(), self.effort, self.trees, seed, engine)?]),
@@ -365,85 +365,6 @@ fn predict(
     let square: f64 = (0..table.n()).map(|i| table.omega[i] * (table.y[i] - at[i]) * (table.y[i] - at[i])).sum();
     let (error, trees) = (square / table.n() as f64, folds.first().and_then(trees_of));
     Fitted { kind, name: name.into(), error, at, knots, acts, trees, effort }
-}
-
-/// A weighted sum of models.
-pub(super) struct Blend {
-    pub(super) name: String,
-    /// Which of the fitted models, and their weights.
-    pub(super) members: Vec<(usize, f64)>,
-}
-
-impl Blend {
-    /// One model alone.
-    pub(super) fn of_one(fitted: &[Fitted], i: usize) -> Blend {
-        Blend { name: fitted[i].name.clone(), members: vec![(i, 1.0)] }
-    }
-
-    /// The weights >= 0 that fit the costs best on rows not seen, by coordinate descent.
-    pub(super) fn stacked(table: &Table, fitted: &[Fitted]) -> Blend {
-        let m = fitted.len();
-        let sum = |f: &dyn Fn(usize) -> f64| (0..table.n()).map(|i| table.omega[i] * f(i)).sum::<f64>();
-        let mut gram = vec![0.0; m * m];
-        let mut right = vec![0.0; m];
-        for a in 0..m {
-            right[a] = sum(&|i| fitted[a].at[i] * table.y[i]);
-            for b in 0..=a {
-                gram[a * m + b] = sum(&|i| fitted[a].at[i] * fitted[b].at[i]);
-                gram[b * m + a] = gram[a * m + b];
-            }
-        }
-        // a little shrinkage keeps weights of nearly equal models apart from chance
-        let shrink = 1e-3 * table.n() as f64;
-        let mut w = vec![0.0; m];
-        for _ in 0..500 {
-            for a in 0..m {
-                let others: f64 = (0..m).filter(|b| *b != a).map(|b| gram[a * m + b] * w[b]).sum();
-                let diagonal = gram[a * m + a] + shrink;
-                w[a] = ((right[a] - others) / diagonal).max(0.0);
-            }
-        }
-        let mut members: Vec<(usize, f64)> = w.into_iter().enumerate().filter(|(_, w)| *w > 0.02).collect();
-        if members.is_empty() {
-            // nothing predicts: the model that does the least harm
-            let least = (0..m).min_by(|a, b| fitted[*a].error.total_cmp(&fitted[*b].error));
-            members.extend(least.map(|i| (i, 1.0)));
-        }
-        let names: Vec<String> = members.iter().map(|(i, w)| format!("{w:.2} {}", fitted[*i].kind.name())).collect();
-        Blend { name: format!("stack of {}", names.join(", ")), members }
-    }
-
-    /// Held-out predictions at the knots of row i, into `out`.
-    pub(super) fn knots(&self, fitted: &[Fitted], i: usize, out: &mut [f64]) {
-        let k = out.len();
-        out.fill(0.0);
-        for (m, w) in &self.members {
-            let row = &fitted[*m].knots[i * k..(i + 1) * k];
-            out.iter_mut().zip(row).for_each(|(o, q)| *o += w * q);
-        }
-    }
-
-    /// Held-out prediction at the logged action of row i.
-    pub(super) fn at(&self, fitted: &[Fitted], i: usize) -> f64 {
-        self.members.iter().map(|(m, w)| w * fitted[*m].at[i]).sum()
-    }
-
-    /// The models that act.
-    pub(super) fn members(
-        &self,
-        table: &Table,
-        fitted: &[Fitted],
-        seed: u64,
-        engine: &Engine,
-    ) -> Result<Vec<ModelMember>> {
-        let mut out = Vec::new();
-        for (m, weight) in &self.members {
-            let models = fitted[*m].acts(table, seed, engine)?;
-            let weight = weight / models.len() as f64;
-            out.extend(models.into_iter().map(|model| ModelMember { weight, model }));
-        }
-        Ok(out)
-    }
 }
 
 #[cfg(test)]

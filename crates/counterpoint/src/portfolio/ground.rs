@@ -1,8 +1,9 @@
 //! What candidates are made of, and their figures on held-out rows.
 
+use super::blend::Blend;
 use super::choose::Candidate;
 use super::descend::{self, Slope};
-use super::fitted::{Blend, Fitted};
+use super::fitted::Fitted;
 use super::guard::{Guard, prices};
 use super::judge::{Acts, Judge, between_knots};
 use super::table::Table;
@@ -111,7 +112,7 @@ impl<'a> Ground<'a> {
     }
 
     /// The greedy rule of the stack.
-    pub(super) fn stack(&self) -> Rule {
+    fn stack(&self) -> Rule {
         Rule::Greedy(self.last())
     }
 
@@ -221,11 +222,25 @@ impl<'a> Ground<'a> {
     fn at_share(&self, share: f64, planned: &[Planned]) -> Vec<Candidate> {
         let acts = self.acts(share, planned);
         let judge = self.judge();
+        let stack = Planned { rule: self.stack(), step: 1.0, means: None };
+        let stack = self.acts(share, &[stack]);
+        let stack = Acts { mean: &stack.means[0], share, expected: &stack.expected[0] };
+        let weights = judge.weights(&stack);
+        let (bar, influence) = (judge.figures(&stack, &weights), judge.influence(&stack, &weights));
         let of = |(v, plan): (usize, &Planned)| {
             let act = Acts { mean: &acts.means[v], share, expected: &acts.expected[v] };
             let w = judge.weights(&act);
             let figures = judge.figures(&act, &w);
-            let mut c = Candidate { rule: plan.rule, share, step: plan.step, figures, slack: f64::INFINITY };
+            let mut c = Candidate {
+                rule: plan.rule,
+                share,
+                step: plan.step,
+                figures,
+                slack: f64::INFINITY,
+                lead: bar.difference - figures.difference,
+                lead_error: judge.paired_error(&judge.influence(&act, &w), &influence),
+                stack_gain: -bar.by_model,
+            };
             let asked = c.asked(self.table.n() as f64, self.table.rows as f64);
             for (guard, harm) in self.guards.iter().zip(&acts.harm) {
                 let figures = self.judge_of(guard).figures(&Acts { expected: &harm[v], ..act }, &w);

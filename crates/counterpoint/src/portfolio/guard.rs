@@ -7,8 +7,9 @@
 //! A multiplier lambda is the price of harm. Every one of a path of them gives a rule; each is judged on held-out rows in its cost and in its
 //! harm, doubly robust, and only rules whose harm a test part would show to be below the margin count as certifiable.
 
+use super::blend::Blend;
 use super::choose::{ASKED, TO_TEST};
-use super::fitted::{Blend, Fitted, Kind, cross_fit};
+use super::fitted::{Fitted, Kind, cross_fit};
 use super::judge::Figures;
 use super::table::{MOST_ROWS, Table};
 use super::{Effort, brief};
@@ -17,7 +18,7 @@ use crate::data::Sample;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::math;
-use crate::policy::Axis;
+use crate::policy::{Axis, LoggingLaw};
 use crate::source::Source;
 use std::collections::HashMap;
 
@@ -54,14 +55,19 @@ pub(super) struct Guard {
 
 impl Guard {
     /// The guardrail on the rows of a search, modelled.
-    pub(super) fn new(table: &Table, axis: &Axis, given: &Guarding, (seed, engine): (u64, &Engine)) -> Result<Guard> {
+    pub(super) fn new(
+        table: &Table,
+        (axis, logging): (&Axis, &LoggingLaw),
+        given: &Guarding,
+        (seed, engine): (u64, &Engine),
+    ) -> Result<Guard> {
         let table = outcome(table, given)?;
         // an outcome that never varies cannot be modelled, nor harmed as far as the log knows
         let (fitted, stack) = match table.y.iter().all(|y| *y == 0.0) {
-            true => (Vec::new(), Blend { name: "nothing".into(), members: Vec::new() }),
+            true => (Vec::new(), Blend::nothing()),
             false => {
                 let fitted = cross_fit(&table, axis, &KINDS, Effort::Quick, seed ^ 0x6775_6172, engine)?;
-                let stack = Blend::stacked(&table, &fitted);
+                let stack = Blend::stacked(&table, &fitted, (axis, logging));
                 (fitted, stack)
             }
         };

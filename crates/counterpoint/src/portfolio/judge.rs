@@ -67,6 +67,23 @@ impl Judge<'_> {
         (0..t.n()).map(weight).collect()
     }
 
+    /// The influence of every row on the doubly robust value of a rule with these weights.
+    pub(super) fn influence(&self, acts: &Acts, w: &[f64]) -> Vec<f64> {
+        let t = self.table;
+        let mean = |f: &dyn Fn(usize) -> f64| (0..t.n()).map(|i| t.omega[i] * f(i)).sum::<f64>() / t.n() as f64;
+        let (wbar, gbar) = (mean(&|i| w[i]), mean(&|i| acts.expected[i]));
+        let scaled = |i: usize| if wbar > 0.0 { w[i] / wbar } else { 0.0 };
+        let correction = mean(&|i| scaled(i) * self.residual[i]);
+        (0..t.n()).map(|i| acts.expected[i] - gbar + scaled(i) * (self.residual[i] - correction)).collect()
+    }
+
+    /// The standard error of the difference of two values with these influences: what both rules do alike cancels.
+    pub(super) fn paired_error(&self, a: &[f64], b: &[f64]) -> f64 {
+        let t = self.table;
+        let square = |i: usize| t.weighting.squared(t.omega[i]) * math::powi(a[i] - b[i], 2);
+        (0..t.n()).map(square).sum::<f64>().sqrt() / t.n() as f64
+    }
+
     /// What the rows say of a rule with these weights.
     pub(super) fn figures(&self, acts: &Acts, w: &[f64]) -> Figures {
         let (t, y) = (self.table, self.y);

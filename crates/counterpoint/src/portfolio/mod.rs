@@ -12,6 +12,7 @@
 //!
 //! Nothing here has a unit: costs are centred and scaled, actions are positions on their axis, penalties and shares are numbers.
 
+mod blend;
 mod choose;
 mod descend;
 mod fitted;
@@ -30,8 +31,9 @@ use crate::error::{Error, Result};
 use crate::policy::{Axis, AxisScale, Columns, GateFigures, LoggingLaw, MeanRule, ModelParts, ModelPolicy, Origin};
 use crate::recipe::{GreedyChoice, GridChoice, GridName, ModelsName, ObjectiveName};
 use crate::source::Source;
+use blend::Blend;
 use choose::{Candidate, choose};
-use fitted::{Blend, Fitted, Kind, brought, cross_fit, cross_fit_within};
+use fitted::{Fitted, Kind, brought, cross_fit, cross_fit_within};
 use ground::Ground;
 use guard::Guard;
 pub use guard::Guarding;
@@ -130,7 +132,7 @@ pub fn search(source: &dyn Source, options: &Search) -> Result<Found> {
     let axis = survey::axis(&mut table, &wishes(&options.choice, &schema.predictions))?;
     let (logging, window, varies) = survey::logging(&table, seed, engine)?;
     let mut notes = vec![say_axis(&axis, &schema.actions[0]), say_logging(&logging, varies)];
-    let guards = options.guards.iter().map(|g| Guard::new(&table, &axis, g, (seed, engine)));
+    let guards = options.guards.iter().map(|g| Guard::new(&table, (&axis, &logging), g, (seed, engine)));
     let guards = guards.collect::<Result<Vec<Guard>>>()?;
     let scene = Scene {
         axis: &axis,
@@ -197,7 +199,7 @@ impl Scene<'_> {
         let (options, engine, seed) = (self.options, self.engine, self.options.seed);
         let effort = if options.budget.limits() { Effort::Full } else { options.effort };
         let (fitted, mut left_out) = self.models(table, effort)?;
-        let stack = Blend::stacked(table, &fitted);
+        let stack = Blend::stacked(table, &fitted, (self.axis, self.logging.0));
         let mut notes = vec![say_models(&fitted, &stack)];
         let mut blends: Vec<Blend> = (0..fitted.len()).map(|i| Blend::of_one(&fitted, i)).collect();
         blends.push(stack);
@@ -206,12 +208,12 @@ impl Scene<'_> {
         let (n, rows) = (table.n() as f64, table.rows as f64);
         let mut planned = ground.greedy_rules();
         let mut candidates = ground.candidates(&planned, engine);
-        let (mut order, mut words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
+        let (mut order, mut words) = choose(&candidates, &options.gate, (n, rows));
         if !self.guards.is_empty() {
             let mixed = ground.mixed_rules(&candidates, &options.gate);
             candidates.extend(ground.candidates(&mixed, engine));
             planned.extend(mixed);
-            (order, words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
+            (order, words) = choose(&candidates, &options.gate, (n, rows));
         }
         let affords = effort == Effort::Full || table.n() <= FEW_ROWS;
         if affords && options.choice.models == ModelsName::Auto {
@@ -220,7 +222,7 @@ impl Scene<'_> {
             left_out.extend(missing);
             candidates.extend(ground.candidates(&further, engine));
             planned.extend(further);
-            (order, words) = choose(&candidates, &options.gate, ground.stack(), (n, rows));
+            (order, words) = choose(&candidates, &options.gate, (n, rows));
         }
         let chosen = candidates[order[0]];
         notes.push(words);
@@ -391,11 +393,4 @@ fn say_logging(law: &LoggingLaw, varies: bool) -> String {
 fn say_models(fitted: &[Fitted], stack: &Blend) -> String {
     let errors: Vec<String> = fitted.iter().map(|f| format!("{} {:.4}", f.name, f.error)).collect();
     format!("held-out squared errors, 1 being that of the mean: {}; {}", errors.join(", "), stack.name)
-}
-
-impl Figures {
-    /// The lower bound of the gain, `times` standard errors below it.
-    fn gain(&self, times: f64) -> f64 {
-        -self.difference - times * self.error
-    }
 }

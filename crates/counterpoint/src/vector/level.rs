@@ -28,9 +28,15 @@ impl PartialEq for Instructions {
 }
 
 impl Instructions {
-    /// The best that this machine has.
+    /// The best that this machine has and that there is code for: a machine that stops at SSE4.2 has no fused multiply-add, which decides
+    /// over the speed, and runs the code of SSE2.
     pub fn best() -> Self {
-        Instructions(Level::new())
+        let best = Level::new();
+        #[cfg(target_arch = "x86_64")]
+        if let (Level::Sse4_2(_), Some(sse2)) = (best, best.as_sse2()) {
+            return Instructions(Level::Sse2(sse2));
+        }
+        Instructions(best)
     }
 
     /// All that this machine has, the best last.
@@ -42,12 +48,11 @@ impl Instructions {
         {
             let best = Level::new();
             all.extend(best.as_sse2().map(Level::Sse2));
-            all.extend(best.as_sse4_2().map(Level::Sse4_2));
             all.extend(best.as_avx2().map(Level::Avx2));
             all.extend(best.as_avx512().map(Level::Avx512));
         }
         if all.last().is_none_or(|last| Instructions(*last) != Instructions::best()) {
-            all.push(Level::new());
+            all.push(Instructions::best().0);
         }
         all.into_iter().map(Instructions).collect()
     }
@@ -57,7 +62,7 @@ impl Instructions {
         Instructions::all().into_iter().find(|i| i.name() == name)
     }
 
-    /// Their name, in lower case: sse2, sse4_2, avx2, avx512, neon.
+    /// Their name, in lower case: sse2, avx2, avx512, neon.
     pub fn name(self) -> String {
         format!("{:?}", self.0).split('(').next().unwrap_or_default().to_lowercase()
     }
@@ -82,5 +87,39 @@ impl Instructions {
 
 /// The level that `dispatch!` is given.
 pub(crate) fn level() -> Level {
-    CHOSEN.get().map_or_else(Level::new, |chosen| chosen.0)
+    CHOSEN.get().unwrap_or_else(Instructions::best).0
 }
+
+/// Runs an expression with the token of a level, like `fearless_simd::dispatch!`, but without code of its own for SSE4.2: every level is
+/// one more copy of all kernels in the program, and this one would be no faster than SSE2.
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+macro_rules! dispatch {
+    ($level:expr, $simd:ident => $op:expr) => {
+        match $level {
+            ::fearless_simd::Level::Avx512(token) => $crate::vector::with_token!(token, $simd => $op),
+            ::fearless_simd::Level::Avx2(token) => $crate::vector::with_token!(token, $simd => $op),
+            other => match other.as_sse2() {
+                Some(token) => $crate::vector::with_token!(token, $simd => $op),
+                None => unreachable!("x86-64 has SSE2"),
+            },
+        }
+    };
+}
+
+/// The token as `impl Simd`: what is done with it must do for every level.
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+macro_rules! with_token {
+    ($token:expr, $simd:ident => $op:expr) => {{
+        #[inline(always)]
+        fn any<S: ::fearless_simd::Simd>(token: S) -> impl ::fearless_simd::Simd {
+            token
+        }
+        let $simd = any($token);
+        $op
+    }};
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+pub(crate) use fearless_simd::dispatch;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+pub(crate) use {dispatch, with_token};

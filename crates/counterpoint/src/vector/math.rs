@@ -239,7 +239,8 @@ pub(crate) fn ln_1p<T: Elementary, S: Simd>(simd: S, x: V<T, S>) -> V<T, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fearless_simd::{Level, dispatch};
+    use crate::vector::dispatch;
+    use fearless_simd::Level;
 
     #[inline(always)]
     fn apply<T: Elementary, S: Simd>(simd: S, which: u8, x: &[T], out: &mut [T]) {

@@ -12,7 +12,9 @@ pub(crate) mod product;
 
 use fearless_simd::{Simd, SimdBase, SimdFloatElement};
 pub use level::Instructions;
-pub(crate) use level::level;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+pub(crate) use level::with_token;
+pub(crate) use level::{dispatch, level};
 pub(crate) use math::{Elementary, V, splat};
 
 /// Rows per strip: a multiple of twice the widest vector.

@@ -20,8 +20,8 @@ use super::truth::PlainRows;
 use super::{Partial, Risk};
 use crate::estimate::{Normalise, Sums};
 use crate::policy::{Coefficients, Features, Mean, Model, Room, Size, Slots, Spread, StripModel, VisitMean};
-use crate::vector::{Elementary, Lane, STRIP, level, width};
-use fearless_simd::{Simd, dispatch};
+use crate::vector::{Elementary, Lane, STRIP, dispatch, level, width};
+use fearless_simd::Simd;
 use std::cell::RefCell;
 
 /// What a stage needs to know of theta, in both precisions.

@@ -8,8 +8,8 @@
 //! slopes of the layer before) are one function, [`product`], which runs along neurons: elementwise, with sums in the order
 //! of their terms. So the compiler may use any vectors it likes and no bit changes. Nothing here is a fused multiply-add.
 
-use crate::vector::level;
-use fearless_simd::{Simd, SimdBase, dispatch, f32x8};
+use crate::vector::{dispatch, level};
+use fearless_simd::{Simd, SimdBase, f32x8};
 use serde::{Deserialize, Serialize};
 
 /// Neurons that are computed side by side; hidden layers are multiples of it.

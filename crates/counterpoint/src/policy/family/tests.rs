@@ -1,8 +1,8 @@
 //! Every family through the same laws.
 
 use super::*;
-use crate::vector::Lane;
-use fearless_simd::{Level, dispatch};
+use crate::vector::{Lane, dispatch};
+use fearless_simd::Level;
 
 /// Means and stds that every family can have.
 const LAWS: [(f64, f64); 4] = [(1.3, 0.4), (0.7, 1.9), (2.0, 0.05), (31.0, 40.0)];
