@@ -3,7 +3,7 @@
 //! 1. **Survey.** On which scale do actions lie, are they points of a grid, what did the log do given the context?
 //! 2. **Models.** Ridge regressions, boosted trees and a network predict the cost of every action, cross-fitted: the model that
 //!    speaks of a row has not seen it. A stack of them has the weights that predict best.
-//! 3. **Candidates.** The greedy rule of every model and of the stack, with noise from a twentieth of the log's own spread to all of
+//! 3. **Candidates.** The greedy rule of every model and of the stack, with noise from a fiftieth of the log's own spread to nearly all of
 //!    it, all the way or part of the way from what the log did.
 //! 4. **Choice.** Doubly robust values on held-out rows, behind the gate of the certificate: a policy that cannot be certified is
 //!    not worth finding.
@@ -44,7 +44,7 @@ use table::Table;
 use tail::Tail;
 
 /// Shares of the log's spread that are tried as the std of a policy.
-const SHARES: [f64; 13] = [0.03, 0.04, 0.055, 0.075, 0.1, 0.13, 0.18, 0.24, 0.32, 0.42, 0.55, 0.7, 0.9];
+const SHARES: [f64; 15] = [0.018, 0.023, 0.03, 0.04, 0.055, 0.075, 0.1, 0.13, 0.18, 0.24, 0.32, 0.42, 0.55, 0.7, 0.9];
 
 /// Parts of the way from the log's mean to the rule's.
 const STEPS: [f64; 4] = [1.0, 0.7, 0.4, 0.2];
