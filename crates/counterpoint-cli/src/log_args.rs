@@ -71,6 +71,10 @@ pub(crate) struct LogArgs {
     /// same; local disk, please.
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
+    /// Memory for the log and what is made of it, such as 2G. A log whose rows take more than a quarter of it is held in a nameless file, in the
+    /// directory of --scratch or in the system's own for temporary files, and that is said; smaller ones stay in memory.
+    #[arg(long, value_name = "SIZE", value_parser = crate::memory::size)]
+    pub(crate) memory: Option<u64>,
     /// File that names the columns once (TOML); without it, log.toml beside the log. Flags win over it.
     #[arg(long, value_name = "FILE")]
     pub(crate) log_config: Option<PathBuf>,
@@ -172,7 +176,7 @@ impl LogArgs {
             categorical: config.categorical.clone().unwrap_or_default(),
             inputs,
             missing: config.missing.unwrap_or_default(),
-            scratch: self.scratch.as_ref().map(Scratch::new),
+            scratch: self.scratch(),
             memory: crate::memory::for_rows(),
         };
         let roles = Roles { target: target.cloned(), ..config.roles() };
@@ -197,6 +201,13 @@ impl LogArgs {
         if policy.is_none() {
             contexts_in_words(&log.schema().inputs).iter().for_each(say::note);
         }
+        if let (true, Some(memory)) = (log.in_scratch(), self.memory) {
+            let gigabytes = memory as f64 / f64::from(1 << 30);
+            say::note(format_args!(
+                "the rows take more than a quarter of {gigabytes:.2} GiB, so they are held in a scratch file in {}",
+                self.scratch_directory().display()
+            ));
+        }
         if log.dropped().rows > 0 {
             say::note(format_args!("dropped {} rows with unusable values: {}", log.dropped().rows, log.dropped()));
         }
@@ -208,6 +219,18 @@ impl LogArgs {
             }
         }
         Ok(log)
+    }
+
+    /// Where rows go that are not held in memory: all of them, or those of a log that is too large.
+    fn scratch(&self) -> Option<Scratch> {
+        match self.memory {
+            Some(memory) => Some(Scratch::new(self.scratch_directory()).beyond(memory / 4)),
+            None => self.scratch.as_ref().map(Scratch::new),
+        }
+    }
+
+    fn scratch_directory(&self) -> PathBuf {
+        self.scratch.clone().unwrap_or_else(std::env::temp_dir)
     }
 
     /// Every file that is read for the log, so that no output is written over one of them.

@@ -32,6 +32,18 @@ fn shell() -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
+/// A size as it is written: a number with K, M, G or T behind it for powers of 1024, or bytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let plain = text.trim_end_matches("iB").trim_end_matches('B');
+    let power = "KMGT".find(plain.chars().last().unwrap_or_default().to_ascii_uppercase()).map_or(0, |i| i as i32 + 1);
+    let number = if power > 0 { &plain[..plain.len() - 1] } else { plain };
+    let bytes = number.trim().parse::<f64>().ok().map(|n| n * 1024f64.powi(power));
+    match bytes.filter(|b| b.is_finite() && *b >= f64::from(1 << 20)) {
+        Some(bytes) => Ok(bytes as u64),
+        None => Err("a size is a number of bytes, at least 1M, with K, M, G or T behind it: 2G".into()),
+    }
+}
+
 /// The first number behind a name.
 fn number(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix(name))?;
@@ -41,6 +53,16 @@ fn number(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read_as_they_are_written() {
+        assert_eq!(size("2G"), Ok(2 << 30));
+        assert_eq!(size("1.5MiB"), Ok(3 << 19));
+        assert_eq!((size("64mb"), size("3000000")), (Ok(64 << 20), Ok(3_000_000)));
+        for wrong in ["", "G", "12K", "-1G", "much", "infG", "\u{130}"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn numbers_are_found_behind_their_names() {

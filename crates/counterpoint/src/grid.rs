@@ -26,21 +26,34 @@ pub struct Grid {
     pub first_starts: usize,
     /// Proximal steps of a fit in the first round.
     pub first_proximal_steps: usize,
+    /// Rows, in whole blocks, that a fit before the last round learns from, at least 100,000; absent: all. The last round learns from all rows.
+    pub first_rows: Option<u64>,
     /// Cross-validation folds over train and valid; 0 or 1: the valid part alone.
     pub folds: usize,
     /// Fields of the recipe, each a value or a list of values.
     pub recipe: toml::Table,
 }
 
-const FIELDS: [&str; 6] = ["limit", "keep", "first_starts", "first_proximal_steps", "folds", "recipe"];
-const HINT: &str = "a grid has limit, keep, first_starts, first_proximal_steps, folds, and under [recipe] the fields of \
+const FIELDS: [&str; 7] = ["limit", "keep", "first_starts", "first_proximal_steps", "first_rows", "folds", "recipe"];
+const HINT: &str = "a grid has limit, keep, first_starts, first_proximal_steps, first_rows, folds, and under [recipe] the fields of \
                     a recipe, each a value or a list";
 
 impl Default for Grid {
     fn default() -> Self {
-        Grid { limit: None, keep: 0.4, first_starts: 2, first_proximal_steps: 4, folds: 0, recipe: toml::Table::new() }
+        Grid {
+            limit: None,
+            keep: 0.4,
+            first_starts: 2,
+            first_proximal_steps: 4,
+            first_rows: None,
+            folds: 0,
+            recipe: toml::Table::new(),
+        }
     }
 }
+
+/// Fewer rows say too little of which recipe is better, and too few blocks of the log.
+const LEAST_ROWS: u64 = 100_000;
 
 /// The built-in grids: name and text.
 const NAMED: [(&str, &str); 6] = [
@@ -111,6 +124,9 @@ impl Grid {
         let grid: Grid = toml::from_str(text).map_err(|e| misread(text, &e, &FIELDS, HINT))?;
         if !(grid.keep > 0.0 && grid.keep <= 1.0) {
             return Err(Error::recipe("keep", format!("{} must lie in (0, 1]", grid.keep)));
+        }
+        if grid.first_rows.is_some_and(|rows| rows < LEAST_ROWS) {
+            return Err(Error::recipe("first_rows", format!("it must be at least {LEAST_ROWS}")));
         }
         if grid.first_starts == 0 || grid.limit == Some(0) {
             return Err(Error::recipe("first_starts", "first_starts and limit must be at least 1"));

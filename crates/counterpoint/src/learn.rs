@@ -4,14 +4,16 @@
 //! [`learn`] starts several times, keeps the best training objective, and reports the spread. Starting points run side
 //! by side where there are more of them than threads; the result is the same bits either way.
 
+mod starts;
+
 use crate::budget::Budget;
 use crate::certify::Gate;
 use crate::data::{Columns, Propensities, Sample, Sampled, Schema, Summaries, Summary};
 use crate::error::{Error, Result};
 use crate::estimate::{LossModel, Normalise};
 use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, Scaler};
-use crate::folds::{Crm, Gram, LossOptions, Question, Risk, RiskSpec, Threads};
-use crate::optim::{Optimiser, Optimum};
+use crate::folds::{Gram, LossOptions, Question, RiskSpec};
+use crate::optim::Optimum;
 use crate::policy::{Clp, Linear, Mean, Origin, Policy, SavedPolicy, Std, TargetPolicy};
 pub use crate::portfolio::{Effort, Guarding, Line};
 use crate::portfolio::{Found, Search, search};
@@ -22,6 +24,7 @@ use crate::select::Divided;
 use crate::source::Source;
 use rand::distr::Distribution;
 use serde::Serialize;
+use starts::Starts;
 use std::ops::ControlFlow;
 
 /// Rows that maps are learned from: quantiles, centres and bandwidths need no more. They are the only rows that travel.
@@ -242,27 +245,8 @@ impl<'a> Learner<'a> {
             precision: recipe.precision,
         };
         let rows = train.prepare(&spec)?;
-        let attempt = |start: usize, threads: Threads| -> Result<Optimum> {
-            let theta = plan.start(recipe, start as u64)?;
-            let mut crm = Crm::on(&*rows, threads, Risk::from_spec(&spec)?, &plan.policy, recipe.ridge)?;
-            let found = recipe.method().minimise(&mut crm, &theta, &mut |p| {
-                (self.watch)(&Progress {
-                    start,
-                    outer: p.outer,
-                    iteration: p.iteration,
-                    evaluations: p.evaluations,
-                    objective: train.schema().direction.to_user(p.value + plan.offset()),
-                })
-            });
-            // the optimiser only knows that a number was not finite; the objective knows which
-            found.map_err(|e| if e.kind() == crate::error::Kind::Numeric { crm.blame() } else { e })
-        };
-        let indices: Vec<usize> = (0..recipe.starts).collect();
-        let outcomes: Vec<Result<Optimum>> = if recipe.starts >= train.engine().threads() {
-            train.engine().map(&indices, |&i| attempt(i, Threads::One))
-        } else {
-            indices.iter().map(|&i| attempt(i, Threads::All)).collect()
-        };
+        let starts = Starts { train, recipe, plan: &plan, spec: &spec, rows: &*rows, watch: self.watch };
+        let outcomes = starts.ends();
         plan.conclude(train.schema(), outcomes)
     }
 

@@ -39,15 +39,21 @@ fn a_log_in_a_scratch_file_gives_the_bits_of_a_log_in_memory() {
     let recipe = Recipe { starts: 1, ..Recipe::clp() };
     let run = |scratch: Option<Scratch>| {
         let log: Log = read_log(&[&path], &roles, &ReadOptions { scratch, ..ReadOptions::default() }).unwrap();
-        let said = format!("{:?}", describe(&log).unwrap());
+        let (said, in_scratch) = (format!("{:?}", describe(&log).unwrap()), log.in_scratch());
         let parts = log.into_parts(SplitRule::Column).unwrap();
         let learned = learn(&parts.train.on(&engine), &recipe).unwrap();
         let c = certify(&learned.policy, &parts.valid.on(&engine), &parts.test.on(&engine), &Terms::default()).unwrap();
-        (said, parts.train, learned.policy.to_json(), serde_json::to_string(&c).unwrap())
+        (said, parts.train, learned.policy.to_json(), serde_json::to_string(&c).unwrap(), in_scratch)
     };
-    let (memory, file) = (run(None), run(Some(Scratch::new(dir.path()))));
-    assert_eq!(memory.0, file.0);
-    assert_eq!(memory.1.blocks(), file.1.blocks());
-    assert_eq!((memory.2, memory.3), (file.2, file.3));
+    let memory = run(None);
+    // always; from the second block on, half way through the file; and never
+    let scratches = [(0, true), (100_000, true), (1 << 30, false)];
+    for (beyond, in_scratch) in scratches {
+        let file = run(Some(Scratch::new(dir.path()).beyond(beyond)));
+        assert_eq!(memory.0, file.0, "beyond {beyond}");
+        assert_eq!(memory.1.blocks(), file.1.blocks(), "beyond {beyond}");
+        assert_eq!((&memory.2, &memory.3), (&file.2, &file.3), "beyond {beyond}");
+        assert_eq!((memory.4, file.4), (false, in_scratch), "beyond {beyond}");
+    }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "a scratch file has a name");
 }

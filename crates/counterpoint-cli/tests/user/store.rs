@@ -74,3 +74,17 @@ fn a_store_that_cannot_be_used_is_refused_in_words() {
     place.write("broken.cps", bytes);
     place.refused("describe broken.cps", &["broken.cps", "block 1", "rows 1 to 900"]);
 }
+
+#[test]
+fn a_log_that_needs_more_than_it_may_is_held_in_a_scratch_file_and_that_is_said() {
+    let place = Place::new();
+    place.done("simulate moons --rows 30000 --seed 3 -o log.parquet");
+    let [plain, small, large] = ["", "--memory 1M", "--memory 64M"].map(|memory| {
+        let out = place.run(&format!("describe log.parquet --json {memory}"));
+        let [out, said] = [out.stdout, out.stderr].map(|text| String::from_utf8(text).unwrap());
+        (out, said.contains("held in a scratch file"))
+    });
+    assert_eq!((&plain.0, &plain.0), (&small.0, &large.0));
+    assert_eq!((plain.1, small.1, large.1), (false, true, false));
+    place.refused("describe log.parquet --memory much", &["a size is a number of bytes"]);
+}

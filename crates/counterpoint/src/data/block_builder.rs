@@ -16,6 +16,8 @@ pub(super) struct BlockBuilder {
     /// The place of the next block that is opened.
     next: u64,
     spilled: Option<Spilled>,
+    /// Where blocks go once there are too many for memory.
+    scratch: Option<Scratch>,
     /// How many bytes of memory the blocks may take.
     memory: Option<u64>,
 }
@@ -26,11 +28,31 @@ struct Spilled {
     blocks: Vec<(usize, usize, u64)>,
 }
 
+impl Spilled {
+    fn put(&mut self, mut block: Block) -> Result<()> {
+        let start = self.file.put(&block.ids)?;
+        for column in columns(&mut block) {
+            self.file.put(column)?;
+        }
+        self.blocks.push((start, block.rows(), block.index));
+        Ok(())
+    }
+}
+
 impl BlockBuilder {
     /// A builder of blocks with so many contexts, actions, target and cluster columns.
     pub(super) fn new(widths: [usize; 4], scratch: Option<&Scratch>) -> Result<Self> {
-        let spilled = scratch.map(|s| s.open().map(|file| Spilled { file, blocks: Vec::new() })).transpose()?;
-        Ok(BlockBuilder { widths, blocks: Vec::new(), last: None, next: 0, spilled, memory: None })
+        let mut builder = BlockBuilder {
+            widths,
+            blocks: Vec::new(),
+            last: None,
+            next: 0,
+            spilled: None,
+            scratch: scratch.cloned(),
+            memory: None,
+        };
+        builder.check_memory()?;
+        Ok(builder)
     }
 
     /// Refuses blocks beyond so many bytes, unless they are held in a file.
@@ -38,14 +60,22 @@ impl BlockBuilder {
         BlockBuilder { memory, ..self }
     }
 
-    /// Whether there is memory for one more block.
-    fn check_memory(&self) -> Result<()> {
-        let (Some(memory), None) = (self.memory, &self.spilled) else { return Ok(()) };
-        let columns = self.widths.iter().sum::<usize>() + 4;
-        let needed = (self.blocks.len() as u64 + 1) * (BLOCK_ROWS * columns * size_of::<f64>()) as u64;
-        if needed <= memory {
+    /// Whether there is memory for one more block. Where there is a scratch, all blocks move there instead.
+    fn check_memory(&mut self) -> Result<()> {
+        if self.spilled.is_some() {
             return Ok(());
         }
+        let columns = self.widths.iter().sum::<usize>() + 4;
+        let needed = (self.blocks.len() as u64 + 1) * (BLOCK_ROWS * columns * size_of::<f64>()) as u64;
+        if let Some(scratch) = &self.scratch {
+            if scratch.takes(needed) {
+                let mut spilled = Spilled { file: scratch.open()?, blocks: Vec::new() };
+                std::mem::take(&mut self.blocks).into_iter().try_for_each(|b| spilled.put(b))?;
+                self.spilled = Some(spilled);
+            }
+            return Ok(());
+        }
+        let Some(memory) = self.memory.filter(|m| needed > *m) else { return Ok(()) };
         let gigabytes = |bytes: u64| bytes as f64 / f64::from(1 << 30);
         Err(Error::data(format!("its rows do not fit in memory: {:.1} GiB are free for them", gigabytes(memory)))
             .hint(Hint::from(Remedy::Scratch) + " holds the rows in a file on a local disk; the result is the same"))
@@ -118,13 +148,7 @@ impl BlockBuilder {
                 }
                 self.blocks.push(block);
             }
-            Some(Spilled { file, blocks }) => {
-                let start = file.put(&block.ids)?;
-                for column in columns(&mut block) {
-                    file.put(column)?;
-                }
-                blocks.push((start, block.rows(), block.index));
-            }
+            Some(spilled) => spilled.put(block)?,
         }
         Ok(())
     }

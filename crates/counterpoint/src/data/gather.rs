@@ -89,7 +89,9 @@ impl Gathered {
             predictions: Vec::new(),
         };
         let parts = split.is_some().then_some(self.parts);
-        Ok(Log { schema, blocks, parts, dropped, scratch: self.scratch })
+        let bytes = blocks.iter().map(Block::bytes).sum();
+        let scratch = self.scratch.and_then(|s| s.of(bytes));
+        Ok(Log { schema, blocks, parts, dropped, scratch })
     }
 }
 

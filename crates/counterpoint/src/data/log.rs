@@ -176,6 +176,12 @@ impl Block {
         }
     }
 
+    /// Bytes that its columns take.
+    pub(super) fn bytes(&self) -> u64 {
+        let columns = self.x.len() + self.a.len() + self.target.len() + self.cluster.len() + 4;
+        (self.rows() * columns * size_of::<f64>()) as u64
+    }
+
     /// The block with its columns in memory.
     #[cfg(feature = "readers")]
     pub(super) fn in_memory(mut self) -> Self {
@@ -291,6 +297,11 @@ impl Log {
     /// The log without its rows: the columns, and what was left out.
     pub fn heading(&self) -> Log {
         Log { dropped: self.dropped.clone(), ..self.of_blocks(Vec::new()) }
+    }
+
+    /// Whether what is made of this log is put into scratch files.
+    pub fn in_scratch(&self) -> bool {
+        self.scratch.is_some()
     }
 
     /// Where what is made of this log is put, if not in memory.

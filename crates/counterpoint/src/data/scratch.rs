@@ -16,17 +16,37 @@ use std::sync::Arc;
 
 /// A directory for scratch files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scratch(PathBuf);
+pub struct Scratch {
+    directory: PathBuf,
+    /// Rows that take no more bytes than this stay in memory.
+    beyond: u64,
+}
 
 impl Scratch {
     /// Scratch files go to this directory, which must be there; they have no names and leave nothing behind.
     pub fn new(directory: impl AsRef<Path>) -> Self {
-        Scratch(directory.as_ref().to_path_buf())
+        Scratch { directory: directory.as_ref().to_path_buf(), beyond: 0 }
+    }
+
+    /// Only for logs whose rows take more than so many bytes; others, and what is made of them, stay in memory.
+    #[must_use]
+    pub fn beyond(self, bytes: u64) -> Self {
+        Scratch { beyond: bytes, ..self }
+    }
+
+    /// Whether so many bytes go to a file.
+    pub(super) fn takes(&self, bytes: u64) -> bool {
+        bytes > self.beyond
+    }
+
+    /// The scratch for what is made of a log of so many bytes; none where that stays in memory.
+    pub(super) fn of(self, bytes: u64) -> Option<Self> {
+        self.takes(bytes).then(|| Scratch::new(self.directory))
     }
 
     pub(crate) fn open(&self) -> Result<Spill> {
-        let file = tempfile::tempfile_in(&self.0).map_err(|e| Error::io(&self.0, e))?;
-        Ok(Spill { file: BufWriter::with_capacity(1 << 20, file), directory: self.0.clone(), at: 0 })
+        let file = tempfile::tempfile_in(&self.directory).map_err(|e| Error::io(&self.directory, e))?;
+        Ok(Spill { file: BufWriter::with_capacity(1 << 20, file), directory: self.directory.clone(), at: 0 })
     }
 }
 

@@ -29,6 +29,22 @@ pub struct View {
     /// And rows whose contexts lie between these.
     #[serde(default)]
     between: Vec<Between>,
+    /// And rows of the blocks that each of these holds.
+    #[serde(default)]
+    blocks: Vec<BlocksOf>,
+}
+
+/// One of `count` shares of the blocks of a log, by a hash of their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct BlocksOf {
+    seed: u64,
+    count: u64,
+}
+
+impl BlocksOf {
+    fn holds(&self, place: u64) -> bool {
+        hash(self.seed, place).is_multiple_of(self.count.max(1))
+    }
 }
 
 /// Rows whose context in a column is above `above` and at most `upto`.
@@ -86,6 +102,21 @@ impl View {
         View { between: vec![Between { column, above, upto }], ..View::default() }
     }
 
+    /// About one of `count` blocks, by a hash of their places in the log: a sample that is read without touching the other blocks.
+    ///
+    /// ```
+    /// use counterpoint::{Log, data::View};
+    /// let n = 200_000;
+    /// let log = Log::builder().action("a", vec![1.0; n]).cost("y", vec![0.0; n]).propensity("p", vec![0.5; n]).build()?;
+    /// let some = log.view(&View::blocks(1, 4))?;
+    /// assert!((30_000..70_000).contains(&some.rows()));
+    /// assert!(some.blocks().iter().all(|b| log.blocks().contains(b)));
+    /// # Ok::<(), counterpoint::Error>(())
+    /// ```
+    pub fn blocks(seed: u64, count: u64) -> View {
+        View { blocks: vec![BlocksOf { seed, count }], ..View::default() }
+    }
+
     /// What this view shows of what `self` shows: both conditions together.
     pub fn within(&self, view: &View) -> Result<View> {
         let parts = match (&self.parts, &view.parts) {
@@ -93,7 +124,8 @@ impl View {
             (mine, theirs) => mine.as_ref().or(theirs.as_ref()).cloned(),
         };
         let between = [&self.between[..], &view.between].concat();
-        Ok(View { parts, folds: [&self.folds[..], &view.folds].concat(), between })
+        let blocks = [&self.blocks[..], &view.blocks].concat();
+        Ok(View { parts, folds: [&self.folds[..], &view.folds].concat(), between, blocks })
     }
 }
 
@@ -110,6 +142,10 @@ impl Log {
         let mut builder = self.block_builder()?;
         let mut row = 0;
         for b in self.blocks() {
+            if !view.blocks.iter().all(|of| of.holds(b.index)) {
+                row += b.rows();
+                continue;
+            }
             for i in 0..b.rows() {
                 if holds(b, i, row) {
                     builder.push(b, i)?;

@@ -124,6 +124,8 @@ pub enum Stop {
     LineSearch,
     /// The observer asked to stop.
     Interrupted,
+    /// Of several runs others were ahead of it, and it was not gone on with. No solver ends so by itself.
+    Behind,
 }
 
 impl Stop {
@@ -141,6 +143,7 @@ impl fmt::Display for Stop {
             Stop::Iterations => "stopped: the limit on iterations was reached",
             Stop::LineSearch => "stopped: no step lowers the objective",
             Stop::Interrupted => "stopped: interrupted by the observer",
+            Stop::Behind => "stopped: other starting points were ahead",
         })
     }
 }

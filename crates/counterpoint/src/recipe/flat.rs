@@ -260,6 +260,8 @@ mean_choices! { flat [
     model_ridge: f64 = Some(1e-3),
     /// lbfgs, cg or newton.
     optimiser: OptimiserName = Some(OptimiserName::Lbfgs),
+    /// optimiser = lbfgs: steps whose curvature is remembered, 1 to 1000; absent: 10. More of them take fewer passes over the rows.
+    history: usize = None,
     /// Iterations of each inner minimisation, 1 to 100000.
     max_iterations: usize = Some(200),
     /// Proximal steps, 0 to 1000; 0 minimises directly.
@@ -272,6 +274,8 @@ mean_choices! { flat [
     start_noise: f64 = Some(0.1),
     /// Starting points, 1 to 1000; the best training objective is kept.
     starts: usize = Some(5),
+    /// proximal_steps > 0: starting points that go on after the first proximal step, 1 to 1000, those with the best objective; absent: all.
+    finalists: usize = None,
     /// f64, or f32 for very large logs.
     precision: Precision = Some(Precision::F64),
     /// Seed of everything random.
@@ -289,7 +293,7 @@ fn shown<T: Serialize>(v: &Option<T>) -> String {
 impl Flat {
     /// The fields whose values decide which others have an effect.
     pub(crate) const CHOICES: &[&str] =
-        &["policy", "objective", "family", "context_map", "std", "estimator", "proximal_steps", "start"];
+        &["policy", "objective", "family", "context_map", "std", "estimator", "optimiser", "proximal_steps", "start"];
 
     /// Fields that came after settings belonged to choices: no older file lists them.
     const YOUNGER: &[&str] = &["models", "action_grid", "objective", "tail"];
@@ -363,7 +367,8 @@ impl Flat {
                 model,
                 "estimator = direct, doubly-robust, doubly-robust-cdf, switch, cab or cab-dr, and to start = direct",
             ),
-            "kappa" => (f.proximal_steps.or(d.proximal_steps) != Some(0), "proximal_steps > 0"),
+            "history" => (f.optimiser.or(d.optimiser) == Some(OptimiserName::Lbfgs), "optimiser = lbfgs"),
+            "kappa" | "finalists" => (f.proximal_steps.or(d.proximal_steps) != Some(0), "proximal_steps > 0"),
             "ridge" => (over != Some(ContextKind::Constant), "policies with coefficients: all but constant"),
             "scale" => (
                 model || !matches!(over, Some(ContextKind::Constant | ContextKind::Strata)),

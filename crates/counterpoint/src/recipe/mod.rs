@@ -66,6 +66,8 @@ pub struct Recipe {
     pub model: ModelChoice,
     /// Which optimiser runs inside.
     pub optimiser: OptimiserName,
+    /// Steps that L-BFGS remembers, 1 to 1000; none: 10, as in scipy and so in the paper.
+    pub history: Option<usize>,
     /// Iterations of each inner minimisation, 1 to 100000.
     pub max_iterations: usize,
     /// With or without proximal steps.
@@ -76,6 +78,8 @@ pub struct Recipe {
     pub start_noise: f64,
     /// Starting points, 1 to 1000; the best training objective is kept.
     pub starts: usize,
+    /// Starting points that go on after the first proximal step, 1 to 1000; none: all.
+    pub finalists: Option<usize>,
     /// f64, or f32 for very large logs.
     pub precision: Precision,
     /// Seed of everything random.
@@ -96,11 +100,13 @@ impl Default for Recipe {
             entropy: 0.0,
             model: ModelChoice::default(),
             optimiser: OptimiserName::Lbfgs,
+            history: None,
             max_iterations: 200,
             descent: Descent::Proximal { steps: 10, kappa: 0.01 },
             start: StartName::Logging,
             start_noise: 0.1,
             starts: 5,
+            finalists: None,
             precision: Precision::F64,
             seed: 0,
         }
@@ -204,6 +210,7 @@ impl Recipe {
     /// With this many proximal steps; 0 minimises directly.
     #[must_use]
     pub fn with_proximal_steps(mut self, steps: usize) -> Self {
+        self.finalists = self.finalists.filter(|_| steps > 0);
         self.descent = match (self.descent, steps) {
             (_, 0) => Descent::Plain,
             (Descent::Proximal { kappa, .. }, _) => Descent::Proximal { steps, kappa },
@@ -286,7 +293,10 @@ impl Recipe {
     pub(crate) fn method(&self) -> Proximal<Method> {
         let max_iterations = self.max_iterations;
         let inner = match self.optimiser {
-            OptimiserName::Lbfgs => Method::Lbfgs(Lbfgs { max_iterations, ..Lbfgs::default() }),
+            OptimiserName::Lbfgs => {
+                let d = Lbfgs::default();
+                Method::Lbfgs(Lbfgs { max_iterations, history: self.history.unwrap_or(d.history), ..d })
+            }
             OptimiserName::Cg => Method::Cg(Cg { max_iterations, ..Cg::default() }),
             OptimiserName::Newton => Method::Newton(Newton { max_iterations, ..Newton::default() }),
         };

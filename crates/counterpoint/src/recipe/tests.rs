@@ -48,6 +48,8 @@ fn other(field: &str) -> String {
         "action_grid" => "0.5",
         "action_scale" => "\"log\"",
         "power" => "-2.0",
+        "history" => "50",
+        "finalists" => "2",
         "power_mix" | "std_floor" => "0.25",
         _ => return another_number(field),
     }
@@ -132,6 +134,7 @@ fn every_field_with_every_choice_has_an_effect_or_is_refused() {
         "cap",
         "centres",
         "context_bandwidth",
+        "finalists",
         "kappa",
         "model_ridge",
         "power",

@@ -230,7 +230,8 @@ impl<'a> Selector<'a> {
         if !reached || (winner.estimate.is_none() && climbed.left_out.is_empty()) {
             return Err(none_passes(&climbed.all, candidates.len()));
         }
-        let mut notes = Vec::new();
+        let mut notes = std::mem::take(&mut climbed.pruned);
+        let winner = &climbed.all[0].0;
         if winner.estimate.is_none() {
             notes.push(
                 "no candidate that there was time for passes the gate: this is the one with the most effective rows"

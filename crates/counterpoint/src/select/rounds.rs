@@ -3,7 +3,7 @@
 use super::{Cut, Divided, Entry, Fit, Memory, Selector, Step};
 use crate::budget::Budget;
 use crate::certify::Gate;
-use crate::data::{Hashes, Outcome, Recognised, SplitRule, View};
+use crate::data::{Hashes, Outcome, Recognised, SplitRule, Summaries, View};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::estimate::Estimator;
@@ -26,6 +26,8 @@ const BEGIN_BEFORE: [f64; 3] = [0.3, 0.6, 0.9];
 pub(super) struct Climbed {
     pub(super) all: Vec<(Entry, Vec<Fit>)>,
     pub(super) left_out: Vec<String>,
+    /// What rounds that learned from some of the rows have pruned.
+    pub(super) pruned: Vec<String>,
 }
 
 /// A round: how long its fits are, and what share of its candidates goes on to the next.
@@ -34,6 +36,8 @@ pub(super) struct Rung {
     pub(super) starts: usize,
     pub(super) steps: usize,
     pub(super) keep: f64,
+    /// Rows that its fits learn from, in whole blocks; none: all.
+    pub(super) rows: Option<u64>,
 }
 
 impl Rung {
@@ -48,9 +52,10 @@ impl Selector<'_> {
     /// The rounds, each with longer fits.
     pub(super) fn rungs(&self, candidates: usize) -> Vec<Rung> {
         let grid = self.grid;
-        let shortest = Rung { round: 0, starts: 1, steps: grid.first_proximal_steps.min(1), keep: 1.0 / 3.0 };
-        let short = Rung { round: 1, starts: grid.first_starts, steps: grid.first_proximal_steps, keep: grid.keep };
-        let full = Rung { round: 2, starts: usize::MAX, steps: usize::MAX, keep: 1.0 };
+        let (steps, rows) = (grid.first_proximal_steps, grid.first_rows);
+        let shortest = Rung { round: 0, starts: 1, steps: steps.min(1), keep: 1.0 / 3.0, rows };
+        let short = Rung { round: 1, starts: grid.first_starts, steps, keep: grid.keep, rows };
+        let full = Rung { round: 2, starts: usize::MAX, steps: usize::MAX, keep: 1.0, rows: None };
         match (grid.keep < 1.0 && candidates > 2, self.budget.limits() && candidates > MANY) {
             (false, _) => vec![full],
             (true, false) => vec![short, full],
@@ -67,11 +72,13 @@ impl Selector<'_> {
             going.sort_by_key(|&c| hash(self.seed ^ 0x6f72_6465, c as u64));
         }
         let (mut all, mut left_out): (Vec<(Entry, Vec<Fit>)>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut pruned = Vec::new();
         for rung in self.rungs(n) {
             // some policy there must be, however short the time
             let needed = going.first().copied().filter(|_| all.is_empty());
+            let thin = work.thin(&rung)?;
             let mut done: Vec<(Entry, Vec<Fit>)> = work
-                .round(&going, &rung, needed)?
+                .round(&going, &rung, needed, &thin)?
                 .into_iter()
                 .map(|(c, fits)| (entry(c, rung.round, &work.candidates[c], &fits, work.direction), fits))
                 .collect();
@@ -89,6 +96,16 @@ impl Selector<'_> {
                 left_out.push(format!("round {}: {ended} fits were ended early and judged as they stood", rung.round));
             }
             let keep = ((done.len() as f64 * rung.keep).ceil() as usize).max(1);
+            if let Some(thin) = thin.first() {
+                pruned.push(format!(
+                    "round {} learned from {} of {} rows; {} of {} candidates went on to more",
+                    rung.round,
+                    thin.rows,
+                    thin.of,
+                    keep.min(done.len()),
+                    done.len()
+                ));
+            }
             going = done.iter().take(keep).map(|(e, _)| e.candidate).collect();
             all.retain(|(e, _)| done.iter().all(|(d, _)| d.candidate != e.candidate));
             all.extend(done);
@@ -100,7 +117,7 @@ impl Selector<'_> {
             (Entry { failure, ..entry(c, 0, &work.candidates[c], &[], work.direction) }, Vec::new())
         });
         all.extend(untried);
-        Ok(Climbed { all, left_out })
+        Ok(Climbed { all, left_out, pruned })
     }
 }
 
@@ -112,6 +129,20 @@ pub(super) fn cuts<'a>(parts: &'a dyn Divided, folds: usize, seed: u64) -> Resul
     }
     // the seed differs from that of the split: rows of one part are not spread evenly by the same hash
     parts.folds(SplitRule::fold_seed(seed), folds)
+}
+
+/// The seed by which blocks are chosen.
+const BLOCKS: u64 = 0x626c_6f63_6b73;
+
+/// Some of the rows to train on.
+pub(super) struct Thin<'a> {
+    train: Box<dyn Source + 'a>,
+    rows: u64,
+    of: u64,
+}
+
+fn rows_of(source: &dyn Source) -> Result<u64> {
+    Ok(source.get(Summaries)?.rows)
 }
 
 /// What every round has in common.
@@ -142,16 +173,43 @@ impl Work<'_> {
         if self.budget.before(share) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    /// The fits of the candidates that there was time for, and of the one that is needed in any case.
-    fn round(&self, which: &[usize], rung: &Rung, needed: Option<usize>) -> Result<Vec<(usize, Vec<Fit>)>> {
-        let cuts = &self.cuts;
+    /// Some blocks of the rows to train on, for a round that does not learn from all; nothing where there are no more rows than it takes.
+    fn thin(&self, rung: &Rung) -> Result<Vec<Thin<'_>>> {
+        let Some(wanted) = rung.rows else { return Ok(Vec::new()) };
+        let mut thin = Vec::new();
+        for (train, _) in &self.cuts {
+            let of = rows_of(&**train)?;
+            if of < 2 * wanted {
+                return Ok(Vec::new());
+            }
+            let train = train.view(&View::blocks(BLOCKS, of / wanted))?;
+            thin.push(Thin { rows: rows_of(&*train)?, of, train });
+        }
+        Ok(thin)
+    }
+
+    /// The fits of the candidates that there was time for, and of the one that is needed in any case; they learn from `thin` rows where there
+    /// are any, and are judged on all.
+    fn round(
+        &self,
+        which: &[usize],
+        rung: &Rung,
+        needed: Option<usize>,
+        thin: &[Thin],
+    ) -> Result<Vec<(usize, Vec<Fit>)>> {
+        let cuts: Vec<(&dyn Source, &dyn Source)> = (0..self.cuts.len())
+            .map(|f| {
+                let (train, judge) = &self.cuts[f];
+                (thin.get(f).map_or(&**train, |t| &*t.train), &**judge)
+            })
+            .collect();
         let jobs: Vec<(usize, usize)> = which.iter().flat_map(|&c| (0..cuts.len()).map(move |f| (c, f))).collect();
         let done = AtomicUsize::new(0);
         let by = BEGIN_BEFORE[rung.round];
         // the same recipe on other rows is other work: a journal of another log must not be believed
         let rows: Vec<u64> = cuts
             .iter()
-            .map(|(train, judge)| Ok(print_of(&**train)? ^ print_of(&**judge)?.rotate_left(1)))
+            .map(|(train, judge)| Ok(print_of(*train)? ^ print_of(*judge)?.rotate_left(1)))
             .collect::<Result<_>>()?;
         let fits: Vec<Result<Option<Fit>>> = self.engine.map(&jobs, |&(c, f)| {
             let recipe = rung.shape(&self.candidates[c]);
@@ -167,7 +225,7 @@ impl Work<'_> {
             if fresh && needed != Some(c) && !self.budget.before(by) {
                 return Ok(None);
             }
-            let fit = known.unwrap_or_else(|| self.one(&key, &cuts[f], &recipe, by));
+            let fit = known.unwrap_or_else(|| self.one(&key, cuts[f], &recipe, by));
             let done = done.fetch_add(1, Atomic::Relaxed) + 1;
             if fresh && !fit.unfinished {
                 (self.memory.record)(&fit, Step { done, of: jobs.len(), round: rung.round })?;
@@ -180,7 +238,7 @@ impl Work<'_> {
     }
 
     /// One fit, judged.
-    fn one(&self, key: &str, (train, judge): &Cut, recipe: &Recipe, by: f64) -> Fit {
+    fn one(&self, key: &str, (train, judge): (&dyn Source, &dyn Source), recipe: &Recipe, by: f64) -> Fit {
         // other fits run side by side
         let (train, judge) = (train.alone(), judge.alone());
         let mut fit = Fit {

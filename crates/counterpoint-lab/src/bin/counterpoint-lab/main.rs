@@ -3,6 +3,7 @@
 //! Results go to stdout, words and progress to stderr. Exit 0: done; 2: error.
 
 mod loans;
+mod passes;
 mod potentials;
 mod reproduce;
 mod say;
@@ -28,6 +29,7 @@ enum Command {
     Reproduce(reproduce::Reproduce),
     Validity(validity::Validity),
     Potentials(potentials::Potentials),
+    Passes(passes::Passes),
     Suite(suite::Suite),
     Loans(loans::Loans),
     Warfarin(warfarin::Patients),
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Reproduce(c) => c.run(),
         Command::Validity(c) => c.run(),
         Command::Potentials(c) => c.run(),
+        Command::Passes(c) => c.run(),
         Command::Suite(c) => c.run(),
         Command::Loans(c) => c.run(),
         Command::Warfarin(c) => c.run(),

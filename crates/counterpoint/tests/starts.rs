@@ -1,0 +1,74 @@
+//! Several starting points: which of them go on, and what the memory of L-BFGS changes.
+#![cfg(feature = "simulate")]
+
+use counterpoint::learn::Learned;
+use counterpoint::simulate::{Potential, Split};
+use counterpoint::{Engine, Log, Recipe, learn};
+
+fn moons(rows: usize) -> Log {
+    let drawn = Potential::Moons.simulate(rows, 1);
+    let of = |column: &[f64]| column[drawn.rows(Split::Train)].to_vec();
+    Log::builder()
+        .context("x0", of(&drawn.x[0]))
+        .context("x1", of(&drawn.x[1]))
+        .action("a", of(&drawn.action))
+        .reward("y", of(&drawn.reward))
+        .propensity("p", of(&drawn.propensity))
+        .build()
+        .unwrap()
+}
+
+fn recipe(more: &str) -> Recipe {
+    let text = "policy = \"clp\"\nanchors = 6\nstarts = 4\nmax_iterations = 25\nproximal_steps = 3\n";
+    Recipe::from_toml(&format!("{text}{more}")).unwrap()
+}
+
+fn passes(learned: &Learned) -> usize {
+    learned.starts.iter().map(|s| s.evaluations).sum()
+}
+
+#[test]
+fn starts_that_fall_behind_are_not_gone_on_with() {
+    let log = moons(3000);
+    let all = learn(&log, &recipe("")).unwrap();
+    let [two, again] = [1, 3].map(|threads| {
+        let engine = Engine::new(threads).unwrap();
+        learn(&log.on(&engine), &recipe("finalists = 2")).unwrap()
+    });
+    assert_eq!(two.policy.to_json(), again.policy.to_json(), "threads do not choose who goes on");
+    let behind: Vec<bool> = two.starts.iter().map(|s| s.stop.contains("ahead")).collect();
+    assert_eq!(behind.iter().filter(|b| **b).count(), 2);
+    assert!(!behind[two.best] && passes(&two) < passes(&all) * 3 / 4, "{} {}", passes(&two), passes(&all));
+    // whoever goes on ends where it would have ended in the company of all
+    for (i, start) in two.starts.iter().enumerate().filter(|(i, _)| !behind[*i]) {
+        assert_eq!(start.objective, all.starts[i].objective, "start {i}");
+        assert_eq!(start.iterations, all.starts[i].iterations, "start {i}");
+    }
+    // the best after a step are the best of those there are
+    let first = learn(&log, &recipe("finalists = 1")).unwrap();
+    assert!(first.starts.iter().filter(|s| s.stop.contains("ahead")).count() == 3 && !behind[first.best]);
+    let [as_many, more] = [4, 9].map(|k| learn(&log, &recipe(&format!("finalists = {k}"))).unwrap());
+    assert_eq!((all.policy.to_json(), passes(&all)), (as_many.policy.to_json(), passes(&as_many)));
+    assert_eq!(all.policy.to_json(), more.policy.to_json());
+}
+
+#[test]
+fn an_observer_who_asks_to_stop_before_the_choice_is_heard() {
+    use counterpoint::learn::Learner;
+    use std::ops::ControlFlow;
+    let recipe = recipe("finalists = 2");
+    let watch = |p: &counterpoint::learn::Progress| match p.iteration {
+        0..3 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    };
+    let learned = Learner::new(&recipe).watch(&watch).learn(&moons(3000)).unwrap();
+    assert!(learned.starts.iter().all(|s| s.iterations == 3 && s.stop.contains("interrupted")), "{:?}", learned.starts);
+}
+
+#[test]
+fn ten_steps_are_remembered_unless_the_recipe_says_otherwise() {
+    let log = moons(3000);
+    let [usual, ten, many] = ["", "history = 10", "history = 100"].map(|h| learn(&log, &recipe(h)).unwrap());
+    assert_eq!(usual.policy.to_json(), ten.policy.to_json());
+    assert_ne!(usual.policy.to_json(), many.policy.to_json());
+}
