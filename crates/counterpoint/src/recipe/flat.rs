@@ -260,7 +260,7 @@ mean_choices! { flat [
     model_ridge: f64 = Some(1e-3),
     /// lbfgs, cg or newton.
     optimiser: OptimiserName = Some(OptimiserName::Lbfgs),
-    /// optimiser = lbfgs: steps whose curvature is remembered, 1 to 1000; absent: 10. More of them take fewer passes over the rows.
+    /// optimiser = lbfgs: steps whose curvature is remembered, 1 to 1000; absent: 10. More of them often take fewer passes over the rows.
     history: usize = None,
     /// Iterations of each inner minimisation, 1 to 100000.
     max_iterations: usize = Some(200),
