@@ -241,6 +241,12 @@ fn missing_contexts_are_refused_or_marked_and_the_policy_does_the_same() {
     assert_eq!(x[0], [30.0, 40.0, 40.0, 50.0]);
     assert_eq!(x[1], [0.0, 1.0, 1.0, 0.0]);
     assert_eq!(x[2], [0.0, 0.0, 1.0, 0.0]);
+    let words =
+        dir.text("words.csv", "age,city,action,reward,propensity\n30,Rome,1,0,0.5\n31,,2,1,0.5\n32,Oslo,1,0,0.5\n");
+    refused(
+        read_log(&[&words], &roles, &ReadOptions::default()),
+        &["row 2, column \"city\"", "the category is missing", "LogBuilder::missing"],
+    );
     // what is no number is not missing
     let wrong = dir.text("wrong.csv", text.replace("NA", "old"));
     refused(read_log(&[&wrong], &roles, &options), &["row 3", "\"old\" is not a number"]);
