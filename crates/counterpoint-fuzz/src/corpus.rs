@@ -1,10 +1,11 @@
 //! Examples that every door accepts: made here, and the files of every version that the library keeps.
 
+use counterpoint::certify::{Watch, WatchTerms};
 use counterpoint::data::{Column, Journal, LogConfig, Packing, Table, pack};
 use counterpoint::policy::Family;
 use counterpoint::policy::SavedPolicy;
 use counterpoint::select::Grid;
-use counterpoint::{Policy, Recipe};
+use counterpoint::{Log, Policy, Recipe};
 use std::io::Write;
 
 fn bytes(text: impl Into<String>) -> Vec<u8> {
@@ -40,9 +41,14 @@ pub(crate) fn recipes() -> Vec<Vec<u8>> {
     some.map(bytes).into_iter().chain([bytes(Recipe::default().to_toml())]).collect()
 }
 
+/// A small grid and the built-in ones, of which three candidates are drawn: all of them would be a second each.
 pub(crate) fn grids() -> Vec<Vec<u8>> {
     let small = "limit = 3\nkeep = 0.5\nfolds = 2\n[recipe]\npolicy = [\"linear\", \"clp\"]\ncap = [5.0, 10.0]\n";
-    Grid::names().iter().filter_map(|n| Grid::text(n).ok()).chain([small]).map(bytes).collect()
+    let few = |text: &str| {
+        let others = text.lines().filter(|l| !l.starts_with("limit"));
+        ["limit = 3"].into_iter().chain(others).map(|l| format!("{l}\n")).collect::<String>()
+    };
+    Grid::names().iter().filter_map(|n| Grid::text(n).ok()).map(few).chain([small.to_string()]).map(bytes).collect()
 }
 
 pub(crate) fn configs() -> Vec<Vec<u8>> {
@@ -66,7 +72,30 @@ pub(crate) fn journals() -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn certificates() -> Vec<Vec<u8>> {
-    vec![bytes(include_str!("../../counterpoint/tests/compat/certificate-v0.json"))]
+    let kept = [
+        include_str!("../../counterpoint/tests/compat/certificate-v0.json"),
+        include_str!("../../counterpoint/tests/compat/certificate-0.1.0.json"),
+    ];
+    kept.map(bytes).to_vec()
+}
+
+/// A monitor that has seen two batches, one that has seen none, and one that was kept.
+pub(crate) fn states() -> Vec<Vec<u8>> {
+    let made = || -> Option<[String; 2]> {
+        let policy = Policy::constant(Family::Normal, &[], &["a"], &[0.75], &[0.1]).ok()?;
+        let rows = |from: usize| {
+            let a: Vec<f64> = (from..from + 8).map(|i| (i as f64 * 0.569_84).fract()).collect();
+            Log::builder().action("a", a.clone()).reward("r", a).propensity("p", vec![1.0; 8]).build().ok()
+        };
+        let terms = WatchTerms { confidence: 0.95, outcome_range: [0.0, 1.0], against: None };
+        let mut watch = Watch::new(&policy, &rows(0)?, terms).ok()?;
+        let empty = watch.to_json();
+        watch.fold(&policy, &rows(0)?).ok()?;
+        watch.fold(&policy, &rows(8)?).ok()?;
+        Some([empty, watch.to_json()])
+    };
+    let kept = include_str!("../../counterpoint/tests/compat/monitor-v1.json");
+    made().into_iter().flatten().chain([kept.to_string()]).map(bytes).collect()
 }
 
 /// A small log with a context of numbers, one of words, and gaps.
@@ -108,6 +137,23 @@ pub(crate) fn csv_gz() -> Vec<Vec<u8>> {
         to.write_all(&text).and_then(|()| to.finish()).unwrap_or_default()
     };
     csv().into_iter().map(packed).chain([written("csv.gz")]).collect()
+}
+
+pub(crate) fn tsv() -> Vec<Vec<u8>> {
+    let plain = String::from_utf8(written("csv")).unwrap_or_default();
+    vec![bytes(plain.replace(',', "\t"))]
+}
+
+/// Rows as objects: whole ones, and some that lack a value, say null, or hold more than is asked for.
+pub(crate) fn jsonl() -> Vec<Vec<u8>> {
+    let line = |i: usize| {
+        let x = format!("{:.3}", (0.7 * i as f64).sin());
+        let city = ["\"Paris\"", "\"Ro\\u006de\"", "null"][i % 3];
+        let more = if i.is_multiple_of(4) { ", \"note\": [1, {}]" } else { "" };
+        format!("{{\"x0\": {x}, \"city\": {city}, \"action\": 1.5, \"reward\": {i}, \"propensity\": \"0.25\"{more}}}\n")
+    };
+    let some = |words: &dyn Fn(String) -> String| bytes((0..30).map(line).map(words).collect::<String>());
+    vec![some(&|l| l.replace("null", "\"Oslo\"")), some(&|l| l)]
 }
 
 pub(crate) fn parquet() -> Vec<Vec<u8>> {

@@ -1,6 +1,6 @@
 //! What comes in: files of every kind, as bytes.
 
-use counterpoint::certify::Certificate;
+use counterpoint::certify::{Certificate, Watch};
 use counterpoint::data::{Journal, LogConfig, Missing, Outcome, ReadOptions, Roles, read_log};
 use counterpoint::policy::{Ready, SavedPolicy};
 use counterpoint::select::Grid;
@@ -61,11 +61,31 @@ pub(crate) fn config(bytes: &[u8]) -> bool {
     true
 }
 
-/// A certificate or the state of a monitor.
+/// A certificate that is accepted can be told in words.
 pub(crate) fn certificate(bytes: &[u8]) -> bool {
+    let Some(certificate) = text(bytes).and_then(|t| accepted(Certificate::from_json(t))) else { return false };
+    let _ = (certificate.to_string(), certificate.subject.to_string(), certificate.deploys());
+    let _ = (certificate.decision(), certificate.refusals());
+    true
+}
+
+/// The state of a monitor, as it is and with a checksum that fits what it says, so that damage gets further: one that is accepted is the
+/// same when it is written and read again, and its intervals are numbers.
+pub(crate) fn state(bytes: &[u8]) -> bool {
     let Some(text) = text(bytes) else { return false };
-    let Ok(certificate) = serde_json::from_str::<Certificate>(text) else { return false };
-    let _ = (certificate.to_string(), certificate.deploys());
+    let fitting = || {
+        let file: serde_json::Value = serde_json::from_str(text).ok()?;
+        serde_json::from_value::<Watch>(file.get("state")?.clone()).ok()
+    };
+    let read = accepted(Watch::from_json(text));
+    let Some(watch) = read.or_else(|| accepted(Watch::from_json(&fitting()?.to_json()))) else { return false };
+    let again = Watch::from_json(&watch.to_json());
+    assert!(again.is_ok_and(|again| again == watch), "it changes when it is written and read");
+    let look = watch.look();
+    let numbers = look.value.iter().chain(&look.difference);
+    assert!(numbers.clone().all(|v| v.is_finite()), "an interval that is not finite was accepted: {look:?}");
+    let mut both = watch.clone();
+    let _ = (accepted(both.merge(&watch)), watch.to_string());
     true
 }
 
@@ -90,6 +110,15 @@ pub(crate) fn csv(bytes: &[u8]) -> bool {
 /// Bytes that are packed, and bytes as they are.
 pub(crate) fn csv_gz(bytes: &[u8]) -> bool {
     log("csv.gz", bytes)
+}
+
+pub(crate) fn tsv(bytes: &[u8]) -> bool {
+    log("tsv", bytes)
+}
+
+/// Lines of JSON. Standard input is read by this and by the CSV reader.
+pub(crate) fn jsonl(bytes: &[u8]) -> bool {
+    log("jsonl", bytes)
 }
 
 pub(crate) fn parquet(bytes: &[u8]) -> bool {

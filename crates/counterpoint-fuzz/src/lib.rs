@@ -76,7 +76,7 @@ const TEXT: &[&str] = &[
 const BYTES: &[&str] = &["\0\0\0\0", "\u{7f}", "PAR1", "ARROW1", "\0", "\u{1}"];
 
 /// All doors and laws, each once.
-pub const DOORS: [Door; 15] = [
+pub const DOORS: [Door; 18] = [
     Door { name: "policy", run: doors::policy, examples: corpus::policies, words: JSON },
     Door { name: "rival", run: doors::policy, examples: corpus::rivals, words: JSON },
     Door { name: "recipe", run: doors::recipe, examples: corpus::recipes, words: TOML },
@@ -84,8 +84,11 @@ pub const DOORS: [Door; 15] = [
     Door { name: "config", run: doors::config, examples: corpus::configs, words: TOML },
     Door { name: "journal", run: doors::journal, examples: corpus::journals, words: JSON },
     Door { name: "certificate", run: doors::certificate, examples: corpus::certificates, words: JSON },
+    Door { name: "state", run: doors::state, examples: corpus::states, words: JSON },
     Door { name: "csv", run: doors::csv, examples: corpus::csv, words: TEXT },
     Door { name: "csv.gz", run: doors::csv_gz, examples: corpus::csv_gz, words: BYTES },
+    Door { name: "tsv", run: doors::tsv, examples: corpus::tsv, words: TEXT },
+    Door { name: "jsonl", run: doors::jsonl, examples: corpus::jsonl, words: JSON },
     Door { name: "parquet", run: doors::parquet, examples: corpus::parquet, words: BYTES },
     Door { name: "arrow", run: doors::arrow, examples: corpus::arrow, words: BYTES },
     Door { name: "store", run: doors::store, examples: corpus::stores, words: JSON },

@@ -125,6 +125,22 @@ fn a_run_goes_on_where_it_stopped() {
     assert_eq!((read(d.join("again/journal.jsonl")), read(d.join("again/table1.json"))), (journal, exhibit));
 }
 
+/// Two runs in one directory damaged each other's journal.
+#[test]
+fn a_journal_that_another_run_is_working_on_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let d = dir.path();
+    std::fs::create_dir(d.join("again")).unwrap();
+    let path = d.join("again/journal.jsonl");
+    let other = counterpoint::data::Journal::create(&path, "another run").unwrap();
+    other.add(&("work", 1.0)).unwrap();
+    let before = read(&path);
+    let second = run(d, "reproduce table1 --quick --out again");
+    assert_eq!(second.status.code(), Some(2));
+    assert!(text(&second.stderr).contains("is working on it"), "{}", text(&second.stderr));
+    assert_eq!(read(&path), before);
+}
+
 #[test]
 fn one_failure_does_not_stop_the_others() {
     let dir = tempfile::tempdir().unwrap();

@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use arrow_array::*;
+use counterpoint::certify::{Certificate, Verdict, Watch};
 use counterpoint::data::{
-    Column, Input, Journal, Missing, Outcome, ReadOptions, Roles, Table, read_contexts, read_log,
+    Column, Input, Journal, LogConfig, Missing, Outcome, ReadOptions, Roles, Table, read_contexts, read_log,
 };
 use counterpoint::policy::SavedPolicy;
 use counterpoint::{Log, Policy, Result};
@@ -240,6 +241,12 @@ fn missing_contexts_are_refused_or_marked_and_the_policy_does_the_same() {
     assert_eq!(x[0], [30.0, 40.0, 40.0, 50.0]);
     assert_eq!(x[1], [0.0, 1.0, 1.0, 0.0]);
     assert_eq!(x[2], [0.0, 0.0, 1.0, 0.0]);
+    let words =
+        dir.text("words.csv", "age,city,action,reward,propensity\n30,Rome,1,0,0.5\n31,,2,1,0.5\n32,Oslo,1,0,0.5\n");
+    refused(
+        read_log(&[&words], &roles, &ReadOptions::default()),
+        &["row 2, column \"city\"", "the category is missing", "LogBuilder::missing"],
+    );
     // what is no number is not missing
     let wrong = dir.text("wrong.csv", text.replace("NA", "old"));
     refused(read_log(&[&wrong], &roles, &options), &["row 3", "\"old\" is not a number"]);
@@ -321,7 +328,20 @@ fn files_of_every_version() {
         refused(SavedPolicy::from_json(&newer), &["it is of version 9", "versions 1 to 3"]);
     }
     assert!(Policy::from_json(include_str!("compat/policy-v2-parametric.json")).is_ok());
-    serde_json::from_str::<counterpoint::certify::Certificate>(include_str!("compat/certificate-v0.json")).unwrap();
+    let none = Certificate::from_json(include_str!("compat/certificate-v0.json")).unwrap();
+    assert_eq!((none.verdict, none.subject.program.as_str()), (Verdict::Invalid, ""));
+    let text = include_str!("compat/certificate-0.1.0.json");
+    let certificate = Certificate::from_json(text).unwrap();
+    assert_eq!((certificate.verdict, certificate.difference.lower), (Verdict::Deploy, 0.16149476412855643));
+    assert_eq!(serde_json::to_string_pretty(&certificate).unwrap(), text.trim_end(), "it changes when it is written");
+    for newer in ["0.2.0", "0.10.0", "7.0.0"] {
+        let text = text.replace("counterpoint 0.1.0", &format!("counterpoint {newer}")).replace("\"p_value\"", "\"p\"");
+        refused(
+            Certificate::from_json(&text),
+            &[&format!("written by version {newer}"), "this is version", "the release"],
+        );
+    }
+    refused(Certificate::from_json("{\"verdict\": \"deploy\"}"), &["it is not a certificate", "missing field"]);
     let dir = Dir::new();
     let old = dir.text("old.journal", include_str!("compat/journal-v0.jsonl"));
     refused(
@@ -333,6 +353,21 @@ fn files_of_every_version() {
     assert_eq!(known, [("work 1".to_string(), 0.5), ("work 2".to_string(), -1.5)]);
     let newer = dir.text("newer.journal", include_str!("compat/journal-v1.jsonl").replace("journal 1 ", "journal 2 "));
     refused(Journal::resume::<(String, f64)>(&newer, "counterpoint 0.1.0").map(drop), &["delete the journal"]);
+    let text = include_str!("compat/monitor-v1.json");
+    let watch = Watch::from_json(text).unwrap();
+    assert_eq!((watch.to_json().as_str(), watch.look().rows, watch.looks().len()), (text, 12, 1));
+    assert_eq!(watch.looks()[0], watch.look());
+    let newer = text.replace("\"version\":1", "\"version\":2");
+    refused(Watch::from_json(&newer), &["of version 2, expected", "of version 1", "use the release"]);
+    // stores: the one of version 1 is read in tests/store.rs
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compat/store-v1.cps");
+    let mut bytes = std::fs::read(path).unwrap();
+    assert_eq!(bytes[16..20], 1u32.to_le_bytes());
+    bytes[16] = 2;
+    refused(
+        LogConfig::load(dir.text("newer.cps", &bytes)).map(drop),
+        &["a store of version 2", "reads version 1", "pack the log again"],
+    );
 }
 
 /// Every byte of a log that we wrote, one bit flipped: an error, or the same log.

@@ -111,3 +111,17 @@ impl fmt::Display for Abstained {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 2,000 shares the two largest are left out, and the third largest is the reach; nothing reaches further than all of it.
+    #[test]
+    fn the_reach_leaves_out_one_in_a_thousand() {
+        let shares: Vec<f64> = (0..2000).rev().map(|i| f64::from(i) / 2000.0).collect();
+        assert_eq!(reach(shares), 0.9985);
+        assert_eq!(reach(vec![0.25, 0.5]), 0.5);
+        assert_eq!((reach(vec![3.0]), reach(vec![]), reach(vec![0.0])), (1.0, 1.0, f64::MIN_POSITIVE));
+    }
+}

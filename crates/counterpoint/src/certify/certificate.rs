@@ -10,6 +10,7 @@ use super::subject::Subject;
 use super::terms::Terms;
 use super::words;
 use crate::data::{Outcome, Propensities, Schema};
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// What the test part says of a policy.
@@ -135,6 +136,24 @@ pub struct Certificate {
 }
 
 impl Certificate {
+    /// Reads a certificate back, of this version or an earlier one: what an earlier one lacks has its default. One of a newer program is
+    /// refused, since what it says beyond this one would be passed over in silence.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let broken = |e: serde_json::Error| {
+            Error::data(format!("it is not a certificate: {e}"))
+                .hint("write it anew with certify, or take a copy from before")
+        };
+        // a newer certificate may lack what this program needs, so its version is looked at first
+        let any: serde_json::Value = serde_json::from_str(text).map_err(broken)?;
+        let subject = any.get("subject").and_then(|s| Subject::deserialize(s).ok());
+        if let Some(version) = subject.as_ref().and_then(Subject::newer) {
+            let own = env!("CARGO_PKG_VERSION");
+            return Err(Error::data(format!("it was written by version {version}, and this is version {own}"))
+                .hint("use the release of counterpoint that wrote it, or a newer one"));
+        }
+        serde_json::from_str(text).map_err(broken)
+    }
+
     /// The certificate with its values, so far costs, in this direction. Upper bounds of costs become lower bounds of rewards.
     #[allow(clippy::wrong_self_convention)] // a certificate is turned, not borrowed
     pub(super) fn to_user(self, direction: Outcome) -> Self {

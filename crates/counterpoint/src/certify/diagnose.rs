@@ -196,3 +196,17 @@ fn hill(log_w: &Digest, n: f64) -> Option<f64> {
     let mean = sum / k;
     (n >= 100.0 && mean > 0.0 && mean.is_finite()).then(|| 1.0 / mean)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 100 rows the ten heaviest count: at ln w = 2 above ln w = 0 their mean is 2, and the index one half. Fewer rows say nothing of a tail.
+    #[test]
+    fn the_tail_index_is_that_of_the_root_of_the_rows() {
+        let rows = |n: usize| Digest::of((0..n).map(|i| (if i < 10 { 2.0 } else { 0.0 }, 1.0)).collect());
+        assert_eq!(hill(&rows(100), 100.0), Some(0.5));
+        assert_eq!(hill(&rows(99), 99.0), None);
+        assert_eq!(hill(&Digest::of(vec![(1.0, 1.0); 100]), 100.0), None); // equal weights have no tail
+    }
+}

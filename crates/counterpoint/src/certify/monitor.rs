@@ -69,7 +69,7 @@ impl Monitor {
 
     /// Takes in the rows of another monitor of the same terms.
     pub fn merge(&mut self, other: &Monitor) -> Result<()> {
-        if (self.alpha, self.range) != (other.alpha, other.range) {
+        if !self.agrees_with(other) {
             return Err(Error::data("monitors of another confidence or range do not add up"));
         }
         self.terms.iter_mut().zip(&other.terms).for_each(|(a, b)| a.merge(b));
@@ -84,6 +84,11 @@ impl Monitor {
     /// The range of the costs.
     pub(super) fn cost_range(&self) -> [f64; 2] {
         self.range
+    }
+
+    /// Whether another has the same confidence and range.
+    pub(super) fn agrees_with(&self, other: &Monitor) -> bool {
+        (self.alpha, self.range) == (other.alpha, other.range)
     }
 
     /// Whether rows could have made these sums.

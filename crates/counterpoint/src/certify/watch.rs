@@ -337,7 +337,12 @@ impl Watch {
     /// Whether rows could have made this state.
     fn is_sound(&self) -> bool {
         let rows: u64 = self.batches.iter().fold(0, |n, b| n.saturating_add(b.0));
-        self.monitor.is_sound() && rows == self.monitor.rows() && self.seen.is_sorted()
+        let asked = Monitor::new(self.terms.confidence, self.direction.costs_between(self.terms.outcome_range));
+        let as_asked = asked.is_ok_and(|asked| asked.agrees_with(&self.monitor));
+        let seen = self.seen.is_sorted() && self.seen.len() <= REMEMBERED;
+        let look = self.look();
+        let numbers = look.value.iter().chain(&look.difference).all(|v| v.is_finite());
+        self.monitor.is_sound() && rows == self.monitor.rows() && as_asked && seen && numbers
     }
 }
 

@@ -274,6 +274,20 @@ impl Target {
 mod tests {
     use super::*;
 
+    /// A row of weight e and cost 2 held at the scale 1, and one of weight 1 and cost 3 held at 0: at the scale 1 the second counts 1/e.
+    #[test]
+    fn sums_at_two_scales_meet_at_the_larger() {
+        let row = |y: f64, scale: f64| Sums { n: 1.0, v: 1.0, t: y, y, yy: y * y, ty: y * y, scale, ..Sums::default() };
+        let inverse = 0.367_879_441_171_442_33; // 1/e
+        for (first, second) in [(row(2.0, 1.0), row(3.0, 0.0)), (row(3.0, 0.0), row(2.0, 1.0))] {
+            let mut all = first;
+            all.merge(&second);
+            let found = [all.scale, all.v, all.t, all.ty, all.yy];
+            let want = [1.0, 1.0 + inverse, 2.0 + 3.0 * inverse, 4.0 + 9.0 * inverse, 13.0];
+            assert!(found.iter().zip(want).all(|(f, w)| (f - w).abs() < 1e-14), "{found:?} {want:?}");
+        }
+    }
+
     #[test]
     fn weights_are_the_slopes_of_the_value() {
         let s = Sums {

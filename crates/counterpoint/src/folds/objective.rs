@@ -129,3 +129,59 @@ impl Objective for Crm<'_> {
         Ok(value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Log;
+    use crate::estimate::Estimator;
+    use crate::folds::Precision;
+    use crate::policy::Family;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Rows of which something happens to the second answer.
+    struct Changing<'a> {
+        rows: (&'a Engine, &'a Design),
+        asked: AtomicUsize,
+        harm: fn(&mut Partial),
+    }
+
+    impl Prepared for Changing<'_> {
+        fn rows(&self) -> u64 {
+            self.rows.rows()
+        }
+
+        fn evaluate(&self, risk: &Risk, theta: &[f64], threads: Threads, slots: &mut Vec<Partial>) -> Result<()> {
+            self.rows.evaluate(risk, theta, threads, slots)?;
+            if self.asked.fetch_add(1, Ordering::Relaxed) == 1 {
+                (self.harm)(&mut slots[0]);
+            }
+            Ok(())
+        }
+    }
+
+    /// A lost row, a doubled one and another row in its place are errors; the same rows again are not.
+    #[test]
+    fn every_evaluation_sees_the_rows_of_the_first() {
+        let column = |f: fn(f64) -> f64| (0..40).map(|i| f(f64::from(i))).collect::<Vec<f64>>();
+        let log = Log::builder().context("x", column(|i| i / 40.0)).action("a", column(|i| (0.7 * i).sin()));
+        let log = log.cost("y", column(|i| (0.3 * i).cos())).propensity("p", vec![0.5; 40]).build().unwrap();
+        let policy = Policy::constant(Family::Normal, &["x"], &["a"], &[0.1], &[0.5]).unwrap();
+        let question = Question::new(Estimator::SNIPS);
+        let design = Design::new(&log, &policy, &question, 0.0, Precision::F64).unwrap();
+        let engine = Engine::single();
+        let mut grad = vec![0.0; policy.theta.len()];
+        let mut second = |harm: fn(&mut Partial)| {
+            let rows = Changing { rows: (&engine, &design), asked: AtomicUsize::new(0), harm };
+            let risk = Risk::new(&question, &policy).unwrap();
+            let mut crm = Crm::on(rows, Threads::One, risk, &policy, 0.0).unwrap();
+            let first = crm.eval(&policy.theta, &mut grad).unwrap();
+            crm.eval(&policy.theta, &mut grad).map(|v| assert_eq!(v, first)).map_err(|e| e.to_string())
+        };
+        assert_eq!(second(|_| ()), Ok(()));
+        let harms: [fn(&mut Partial); 3] = [|p| p.rows -= 1, |p| p.rows += 1, |p| p.fingerprint ^= 1];
+        for harm in harms {
+            assert!(second(harm).unwrap_err().contains("not the rows of the first evaluation"));
+        }
+    }
+}

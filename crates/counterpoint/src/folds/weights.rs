@@ -276,3 +276,20 @@ impl Fold<Scored> for Guarantee {
         into.iter_mut().zip(other).for_each(|(a, b)| a.merge(b));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// e^2000 is no number, and 1 + 1/e times e^2001 is still the sum of e^2000 and e^2001.
+    #[test]
+    fn totals_merge_where_weights_are_no_numbers() {
+        let one = |top: f64| Totalled { rows: 1, top, sum: 1.0, ..Fold::<Scored>::zero(&Totals) };
+        for (first, second) in [(2000.0, 2001.0), (2001.0, 2000.0), (-2001.0, -2000.0)] {
+            let mut all = one(first);
+            Fold::<Scored>::merge(&Totals, &one(second), &mut all);
+            assert_eq!((all.rows, all.top), (2, f64::max(first, second)));
+            assert!((all.sum - 1.367_879_441_171_442_3).abs() < 1e-14, "{}", all.sum);
+        }
+    }
+}

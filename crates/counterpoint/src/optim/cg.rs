@@ -103,3 +103,22 @@ impl Direction for Conjugate {
         bent
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One step d = 1 that overshoots, from a slope of -1 to one of c: y = c + 1 and beta = (c y - 2 c y) / y = -c, but never below
+    /// -1 / (|d| min(|g|, .01)) = -100.
+    #[test]
+    fn beta_is_bounded_from_below() {
+        let beta = |c: f64| {
+            let at = |g: f64| Point { theta: vec![0.0], grad: vec![g], value: 0.0 };
+            let mut conjugate = Conjugate { beta: 0.0, next: None, since: 0, period: 9 };
+            conjugate.learn(&at(-1.0), &at(c), 1.0, &[1.0]);
+            conjugate.beta
+        };
+        assert_eq!(beta(50.0), -50.0);
+        assert!((beta(400.0) + 100.0).abs() < 1e-9);
+    }
+}

@@ -198,3 +198,22 @@ fn doubts(m: &ActionModel, root: f64) -> Vec<String> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Densities from e^-700 to e^700 are numbers; beyond either end the row is named.
+    #[test]
+    fn densities_that_are_no_numbers_are_refused() {
+        let with = |low: f64, high: f64| {
+            let mut all = serde_json::to_value(Residuals::new(1, 0)).unwrap();
+            all["log_p"] = serde_json::json!([low, high]);
+            all["lowest"] = 4.into();
+            representable(&serde_json::from_value(all).unwrap()).map_err(|e| e.to_string())
+        };
+        assert_eq!(with(-699.0, 699.0), Ok(()));
+        assert!(with(-701.0, 1.0).unwrap_err().contains("row 5"));
+        assert!(with(-1.0, 701.0).is_err());
+    }
+}

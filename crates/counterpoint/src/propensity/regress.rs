@@ -128,4 +128,16 @@ mod tests {
         let gram = |i: usize, j: usize| rows.iter().map(|r| r[i] * r[j]).sum();
         assert!((errors(&[1.0, 1.0], gram) - 2.0).abs() < 1e-12);
     }
+
+    /// One row in each of five folds, targets 0, 0, 0, 0 and 5, and no feature but the constant. Without its fold, four rows are predicted
+    /// 5/4 and the last one 0: squares of 4 (25/16) + 25, of which the mean is 25/4.
+    #[test]
+    fn errors_out_of_fold_are_means_over_all_rows() {
+        let by_fold: Vec<Vec<f64>> = [0.0, 0.0, 0.0, 0.0, 5.0].map(|t| vec![1.0, t, t, t * t]).to_vec();
+        let total = vec![5.0, 5.0, 5.0, 25.0];
+        let grams = Grams { columns: 2, features: 1, rows: 5, by_fold, total };
+        let fit = grams.regress(0, 1).unwrap();
+        assert!((fit.squares - 6.25).abs() < 1e-12, "{}", fit.squares);
+        assert_eq!((fit.beta[0].clone(), fit.beta[4].clone()), (vec![1.25], vec![0.0]));
+    }
 }

@@ -130,3 +130,26 @@ pub(crate) fn store<T: Elementary, S: Simd>(v: V<T, S>, lane: &mut Lane<T>, i: u
     let n = V::<T, S>::LEN;
     v.store_slice(&mut lane.0[i * n..(i + 1) * n]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the two unsafe lines promise, for both types: every byte of a lane belongs to a number, and all zeros are a lane. Miri runs it.
+    fn holds<T: Real + PartialEq + std::fmt::Debug>() {
+        let lanes: Vec<Lane<T>> = (0..3).map(|k| Lane(std::array::from_fn(|i| T::of((100 * k + i) as f64)))).collect();
+        let bytes: &[u8] = bytemuck::cast_slice(&lanes);
+        assert_eq!(bytes.len(), 3 * STRIP * size_of::<T>());
+        let numbers: &[T] = bytemuck::cast_slice(bytes);
+        assert_eq!((numbers[STRIP + 1], numbers[3 * STRIP - 1]), (T::of(101.0), T::of(263.0)));
+        let back: &[Lane<T>] = bytemuck::cast_slice(bytes);
+        assert_eq!(back[2].0, lanes[2].0);
+        assert_eq!(<Lane<T> as bytemuck::Zeroable>::zeroed().0, Lane::<T>::ZERO.0);
+    }
+
+    #[test]
+    fn lanes_are_their_numbers_and_nothing_else() {
+        holds::<f64>();
+        holds::<f32>();
+    }
+}
