@@ -34,8 +34,9 @@ fn shell() -> Option<u64> {
 
 /// A size as it is written: a number with K, M, G or T behind it for powers of 1024, or bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let plain = text.trim_end_matches("iB").trim_end_matches('B');
-    let power = "KMGT".find(plain.chars().last().unwrap_or_default().to_ascii_uppercase()).map_or(0, |i| i as i32 + 1);
+    let upper = text.to_ascii_uppercase();
+    let plain = upper.trim_end_matches("IB").trim_end_matches('B');
+    let power = "KMGT".find(plain.chars().last().unwrap_or_default()).map_or(0, |i| i as i32 + 1);
     let number = if power > 0 { &plain[..plain.len() - 1] } else { plain };
     let bytes = number.trim().parse::<f64>().ok().map(|n| n * 1024f64.powi(power));
     match bytes.filter(|b| b.is_finite() && *b >= f64::from(1 << 20)) {

@@ -107,7 +107,8 @@ impl Passes {
                 shares.push((share, b.end < a.end, b.passes as f64 / a.passes as f64));
             }
         }
-        let count = |f: &dyn Fn(&(Option<f64>, bool, f64)) -> bool| shares.iter().filter(|s| f(s)).count();
+        type Share = (Option<f64>, bool, f64);
+        let count = |f: &dyn Fn(&Share) -> bool| shares.iter().filter(|s| f(s)).count();
         let mut sorted: Vec<f64> = shares.iter().map(|s| s.0.unwrap_or(f64::INFINITY)).collect();
         sorted.sort_by(f64::total_cmp);
         say::result(format_args!(
