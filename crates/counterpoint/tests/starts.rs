@@ -1,4 +1,6 @@
 //! Several starting points: which of them go on, and what the memory of L-BFGS changes.
+
+#![allow(clippy::unwrap_used)]
 #![cfg(feature = "simulate")]
 
 use counterpoint::learn::Learned;

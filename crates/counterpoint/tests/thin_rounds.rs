@@ -1,5 +1,7 @@
 //! A selection whose first round learns from some blocks of the rows: its survivors have learned from all.
 
+#![allow(clippy::unwrap_used)]
+
 use counterpoint::certify::Gate;
 use counterpoint::data::{SplitRule, View};
 use counterpoint::select::{Grid, Memory};
