@@ -110,6 +110,7 @@ OTHERWISE = {
     "merge",  # Watch.merge
     "weight",  # sample_weight, as everywhere in scikit-learn
     "guardrail",  # guardrails, a list
+    "memory",  # scratch=, a directory: what else a Python process holds is not ours to bound
 }  # fmt: skip
 
 
