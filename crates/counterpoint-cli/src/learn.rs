@@ -161,6 +161,11 @@ pub(crate) fn tell(learned: &Learned, recipe: &Recipe, schema: &Schema, rows: us
         learned.parametric().map_or(0, |p| p.theta.len()),
         recipe.starts
     ));
+    if let Some([some, all]) = learned.first_look {
+        say::line(format_args!(
+            "  starting points saw {some} of {all} rows; the best of them then went on with all of them"
+        ));
+    }
     say::line(format_args!("  training objective {:.5} (worst start {worst:.5}; {better})", learned.objective));
     let stds: Vec<String> =
         learned.parametric().map(Policy::std).unwrap_or_default().iter().map(|s| format!("{s:.4}")).collect();

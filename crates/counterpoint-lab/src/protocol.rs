@@ -218,7 +218,7 @@ pub fn judge(setup: Setup, policies: usize, rows: usize, seed: u64) -> Vec<Judge
 }
 
 fn sums(rows: &[Scored]) -> Moments {
-    let fold = Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre: 0.0, of: Powers::Weights };
+    let fold = Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre: 0.0, of: Powers::Weights, together: 1 };
     Engine::single().ask(&fold, rows).own
 }
 

@@ -10,6 +10,7 @@ use crate::data::files::read_text;
 use crate::error::{Error, Result};
 use crate::recipe::{Flat, Recipe, idle, misread};
 use crate::rng::hash;
+use crate::source::LEAST_ROWS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -51,9 +52,6 @@ impl Default for Grid {
         }
     }
 }
-
-/// Fewer rows say too little of which recipe is better, and too few blocks of the log.
-const LEAST_ROWS: u64 = 100_000;
 
 /// The built-in grids: name and text.
 const NAMED: [(&str, &str); 6] = [
@@ -125,7 +123,7 @@ impl Grid {
         if !(grid.keep > 0.0 && grid.keep <= 1.0) {
             return Err(Error::recipe("keep", format!("{} must lie in (0, 1]", grid.keep)));
         }
-        if grid.first_rows.is_some_and(|rows| rows < LEAST_ROWS) {
+        if grid.first_rows.is_some_and(|rows| rows < LEAST_ROWS as u64) {
             return Err(Error::recipe("first_rows", format!("it must be at least {LEAST_ROWS}")));
         }
         if grid.first_starts == 0 || grid.limit == Some(0) {

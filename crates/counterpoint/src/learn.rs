@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::estimate::{LossModel, Normalise};
 use crate::features::{ActionMap, Anchors, ContextKind, ContextMap, Scaler};
 use crate::folds::{Gram, LossOptions, Question, RiskSpec};
-use crate::optim::Optimum;
+use crate::optim::{Optimum, Stop};
 use crate::policy::{Clp, Linear, Mean, Origin, Policy, SavedPolicy, Std, TargetPolicy};
 pub use crate::portfolio::{Effort, Guarding, Line};
 use crate::portfolio::{Found, Search, search};
@@ -42,6 +42,8 @@ pub struct Learned {
     pub starts: Vec<Start>,
     /// Which of them was kept.
     pub best: usize,
+    /// Rows that the starting points descended on, and of how many, where they did not see all of them: the objectives and passes of those that were not kept are of these rows.
+    pub first_look: Option<[u64; 2]>,
     /// Contexts that do not vary in the train part and so say nothing.
     pub silent_contexts: Vec<String>,
     /// The baseline that was subtracted from costs (inside, rewards are negative costs).
@@ -244,10 +246,23 @@ impl<'a> Learner<'a> {
             baseline: plan.baseline,
             precision: recipe.precision,
         };
+        let part = recipe.first_rows.map_or(Ok(None), |wanted| train.thin(wanted as u64))?;
+        let first = match &part {
+            None => None,
+            Some(part) => {
+                let rows = part.source.prepare(&spec)?;
+                let train = &*part.source;
+                Some(Starts { train, recipe, plan: &plan, spec: &spec, rows: &*rows, watch: self.watch }.ends())
+            }
+        };
         let rows = train.prepare(&spec)?;
         let starts = Starts { train, recipe, plan: &plan, spec: &spec, rows: &*rows, watch: self.watch };
-        let outcomes = starts.ends();
-        plan.conclude(train.schema(), outcomes)
+        let outcomes = match first {
+            None => starts.ends(),
+            Some(ends) => starts.go_on(ends),
+        };
+        let first_look = part.map(|p| [p.rows, p.of]);
+        Ok(Learned { first_look, ..plan.conclude(train.schema(), outcomes)? })
     }
 
     /// The search of a greedy recipe.
@@ -262,6 +277,7 @@ impl<'a> Learner<'a> {
             objective: board.first().map_or(f64::NAN, |l| l.estimate),
             starts: Vec::new(),
             best: 0,
+            first_look: None,
             silent_contexts: silent.iter().map(|&j| schema.contexts[j].clone()).collect(),
             baseline: 0.0,
             model: None,
@@ -386,7 +402,8 @@ impl Plan {
                         iterations: o.iterations,
                         stop: o.stop.to_string(),
                     });
-                    if best.as_ref().is_none_or(|(_, b)| o.value < b.value) {
+                    let before = |b: &Optimum| (o.stop == Stop::Behind, o.value) < (b.stop == Stop::Behind, b.value);
+                    if best.as_ref().is_none_or(|(_, b)| before(b)) {
                         best = Some((i, o));
                     }
                 }
@@ -408,6 +425,7 @@ impl Plan {
             objective: schema.direction.to_user(optimum.value + offset),
             starts,
             best: index,
+            first_look: None,
             silent_contexts: self.silent.iter().map(|&j| schema.contexts[j].clone()).collect(),
             baseline: self.baseline,
             model: self.model,

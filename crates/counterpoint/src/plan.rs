@@ -227,7 +227,7 @@ fn of_policy(log: &dyn Source, policy: &dyn TargetPolicy, terms: &PlanTerms) -> 
         return Err(Error::numeric("weights", "the policy gives density 0 to every logged action"));
     }
     let (log_scale, centre) = (totals.log_mean(), totals.cost.mean());
-    let ask = |of| ask_weights(&*rows, Bootstrap { replicates: 0, seed: 0, log_scale, centre, of });
+    let ask = |of| ask_weights(&*rows, Bootstrap { replicates: 0, seed: 0, log_scale, centre, of, together: 1 });
     let sums = ask(Powers::Weights)?;
     let own = match totals.weighting {
         Weighting::Counts => sums.own,

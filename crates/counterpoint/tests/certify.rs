@@ -169,7 +169,7 @@ fn order_and_sharding_of_rows_change_nothing_but_rounding() {
     let log = world(3000, 5).log();
     let engine = Engine::single();
     let rows = score(&engine, &log, &policy(0.4, 0.8)).unwrap();
-    let fold = Bootstrap { replicates: 200, seed: 9, log_scale: 0.0, centre: 2.0, of: Powers::Weights };
+    let fold = Bootstrap { replicates: 200, seed: 9, log_scale: 0.0, centre: 2.0, of: Powers::Weights, together: 1 };
     let whole = engine.ask(&fold, &rows);
     let mut shards: Vec<Scored> = rows.clone();
     shards.reverse();
@@ -195,6 +195,32 @@ fn order_and_sharding_of_rows_change_nothing_but_rounding() {
     assert_eq!(again, whole);
 }
 
+/// Neighbours that are drawn together give the same rows and, up to the error of a variance from 400 replicates, the same spread.
+#[test]
+fn groups_of_rows_have_the_law_of_rows() {
+    let log = world(20_000, 15).log();
+    let engine = Engine::single();
+    let rows = score(&engine, &log, &policy(0.4, 0.8)).unwrap();
+    let drawn = |together| {
+        let fold = Bootstrap { replicates: 400, seed: 9, log_scale: 0.0, centre: 2.0, of: Powers::Weights, together };
+        let sums = engine.ask(&fold, &rows);
+        let values: Vec<f64> = (0..400).map(|b| sums.replicate(b).difference().0).collect();
+        let mean = values.iter().sum::<f64>() / 400.0;
+        let sd = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 399.0).sqrt();
+        (sums.own.difference(), mean, sd)
+    };
+    let (own, _, alone) = drawn(1);
+    for together in [2, 7, 16] {
+        let (same, mean, sd) = drawn(together);
+        assert_eq!(own, same);
+        assert!((mean - own.0).abs() < 5.0 * own.1 / 20.0, "{mean} {own:?}");
+        // a standard deviation of 400 replicates has an error of 1/sqrt(800), that of 20,000/16 groups one of about 1/50
+        let error = (1.0f64 / 800.0 + 1.0 / 800.0 + together as f64 / 40_000.0 * 3.0).sqrt();
+        assert!((sd / alone - 1.0).abs() < 4.0 * error, "{together}: {sd} {alone}");
+    }
+    assert_eq!([1, 65_536, 65_537, 250_000].map(Bootstrap::together), [1, 1, 2, 4]);
+}
+
 #[test]
 fn a_row_of_weight_two_is_two_rows() {
     let w = world(400, 6);
@@ -215,7 +241,7 @@ fn a_row_of_weight_two_is_two_rows() {
     close(a.test.top_percent_share, b.test.top_percent_share, 1e-9);
     assert!(a.bound.is_none());
     // replicates count such a row Poisson(2) times: 2 on average, with variance 2
-    let fold = Bootstrap { replicates: 500, seed: 1, log_scale: 0.0, centre: 0.0, of: Powers::Weights };
+    let fold = Bootstrap { replicates: 500, seed: 1, log_scale: 0.0, centre: 0.0, of: Powers::Weights, together: 1 };
     let r = engine.ask(&fold, &[heavy]);
     let n: Vec<f64> = (0..500).map(|b| r.replicate(b).n()).collect();
     let mean = n.iter().sum::<f64>() / 500.0;

@@ -227,7 +227,14 @@ fn every_question_merges_alike_at_any_cut() {
     let shape = Shape { log_scale: 0.1, centre: -0.3, value: 0.2, difference: 0.1, vbar: 0.02, zbar: 0.0 };
     let weights = [
         WeightAsk::Totals(Totals),
-        WeightAsk::Sums(Bootstrap { replicates: 12, seed: 3, log_scale: 0.1, centre: -0.3, of: Powers::Squares }),
+        WeightAsk::Sums(Bootstrap {
+            replicates: 12,
+            seed: 3,
+            log_scale: 0.1,
+            centre: -0.3,
+            of: Powers::Squares,
+            together: 1,
+        }),
         WeightAsk::Shape(shape),
         WeightAsk::Guarantee(Guarantee { cost_range: [-2.0, 2.0] }),
     ];

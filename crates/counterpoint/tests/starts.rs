@@ -21,7 +21,11 @@ fn moons(rows: usize) -> Log {
 }
 
 fn recipe(more: &str) -> Recipe {
-    let text = "policy = \"clp\"\nanchors = 6\nstarts = 4\nmax_iterations = 25\nproximal_steps = 3\n";
+    shorter(&format!("starts = 4\n{more}"), 25)
+}
+
+fn shorter(more: &str, most: usize) -> Recipe {
+    let text = format!("policy = \"clp\"\nanchors = 6\nmax_iterations = {most}\nproximal_steps = 3\n");
     Recipe::from_toml(&format!("{text}{more}")).unwrap()
 }
 
@@ -52,6 +56,32 @@ fn starts_that_fall_behind_are_not_gone_on_with() {
     let [as_many, more] = [4, 9].map(|k| learn(&log, &recipe(&format!("finalists = {k}"))).unwrap());
     assert_eq!((all.policy.to_json(), passes(&all)), (as_many.policy.to_json(), passes(&as_many)));
     assert_eq!(all.policy.to_json(), more.policy.to_json());
+}
+
+/// Starting points that see a part of the rows; the best goes on with all of them: as low an objective for a fraction of the work.
+#[test]
+fn starting_points_may_see_a_part_of_the_rows_first() {
+    let log = moons(720_000);
+    let few = |more: &str| shorter(&format!("starts = 2\n{more}"), 12);
+    let all = learn(&log, &few("")).unwrap();
+    let [some, again] = [1, 3].map(|threads| {
+        let engine = Engine::new(threads).unwrap();
+        learn(&log.on(&engine), &few("first_rows = 100000")).unwrap()
+    });
+    assert_eq!(some.policy.to_json(), again.policy.to_json());
+    let [rows, of] = some.first_look.unwrap();
+    assert_eq!(of, log.rows() as u64);
+    assert!(rows > 60_000 && rows < 160_000, "{rows}");
+    assert_eq!(some.starts.iter().filter(|s| s.stop.contains("ahead")).count(), 1);
+    assert!(
+        (some.objective - all.objective).abs() < 0.02 * all.objective.abs(),
+        "{} {}",
+        some.objective,
+        all.objective
+    );
+    // a log that is not twice as long is seen as a whole from the beginning
+    let whole = learn(&log, &few("first_rows = 200000")).unwrap();
+    assert_eq!((whole.first_look, whole.policy.to_json()), (None, all.policy.to_json()));
 }
 
 #[test]

@@ -84,7 +84,8 @@ impl Part {
         }
         let (n, log_scale) = (totals.cost.n, totals.log_mean());
         let centre = centre.unwrap_or_else(|| totals.cost.mean());
-        let ask = Bootstrap { replicates, seed: terms.seed, log_scale, centre, of: Powers::Weights };
+        let together = Bootstrap::together(totals.rows);
+        let ask = Bootstrap { replicates, seed: terms.seed, log_scale, centre, of: Powers::Weights, together };
         let sums = summed(rows, ask, totals.weighting)?;
         let own = &sums.own;
         let (mean, se) = own.weight();
@@ -138,7 +139,8 @@ impl Part {
     pub(super) fn resample(&mut self, rows: &dyn Weighed, terms: &Terms) -> Result<()> {
         let (log_scale, centre) = (self.log_scale, self.centre);
         let (replicates, seed) = (terms.replicates(), terms.seed);
-        let ask = Bootstrap { replicates, seed, log_scale, centre, of: Powers::Weights };
+        let together = Bootstrap::together(self.totals.rows);
+        let ask = Bootstrap { replicates, seed, log_scale, centre, of: Powers::Weights, together };
         self.sums = summed(rows, ask, self.totals.weighting)?;
         Ok(())
     }

@@ -130,7 +130,7 @@ fn largest_kept(most: f64, room: f64, harm: impl Fn(f64) -> f64) -> f64 {
 
 /// ln of the weight above which the heaviest rows lie.
 fn heaviest(rows: &dyn Weighed, log_scale: f64, centre: f64, n: f64) -> Result<f64> {
-    let ask = Bootstrap { replicates: 0, seed: 0, log_scale, centre, of: Powers::Weights };
+    let ask = Bootstrap { replicates: 0, seed: 0, log_scale, centre, of: Powers::Weights, together: 1 };
     let own = ask_weights(rows, ask)?.own;
     let (value, difference) = (own.value().0, own.difference().0);
     let shape = Shape { log_scale, centre, value, difference, vbar: own.weight().0 - 1.0, zbar: own.logged().0 };

@@ -229,6 +229,8 @@ pub struct Bootstrap {
     pub centre: f64,
     /// Which sums.
     pub of: Powers,
+    /// Neighbouring rows of a block that are drawn together: 1 draws each row for itself, see [`Bootstrap::together`].
+    pub together: usize,
 }
 
 /// How often a row with a sampling weight s counts: s times in a mean, s^2 times in a variance. Counted rows count alike in both.
@@ -277,6 +279,18 @@ impl Replicates {
 }
 
 impl Bootstrap {
+    /// Draws beyond which rows are drawn in groups.
+    pub const DRAWS: u64 = 65_536;
+
+    /// How many neighbours are drawn together in a part of so many rows.
+    ///
+    /// Rows are independent, so groups of them are, and a bootstrap of 65,536 groups has the law of one of all rows: what it loses is the precision
+    /// of its variance, a relative error of sqrt(1 / 131,072) = .3%, far below that of a thousand replicates (2.2%). So the draws of a bootstrap do not grow with the log. Where
+    /// neighbours are not independent, groups of them are nearer the truth than rows.
+    pub fn together(rows: u64) -> usize {
+        rows.div_ceil(Self::DRAWS).max(1) as usize
+    }
+
     /// Replicates in whole lanes.
     fn stride(&self) -> usize {
         self.replicates.next_multiple_of(LANES)
@@ -294,13 +308,19 @@ impl Fold<Scored> for Bootstrap {
 
     fn add(&self, rows: &Scored, into: &mut Replicates) {
         let stride = self.stride();
-        let mut terms = Vec::with_capacity(rows.y.len());
+        // rows that count more or less than once, and rows of clusters, have draws of their own
+        let alone = !rows.clusters.is_empty() || rows.omega.iter().any(|o| rows.weighting.draw(*o).1 != 1.0);
+        let together = if alone { 1 } else { self.together.max(1) };
+        let mut terms: Vec<[f64; SUMS]> = Vec::with_capacity(rows.y.len().div_ceil(together));
         for i in 0..rows.y.len() {
             let t = Moments::terms(math::exp_m1(rows.log_w[i] - self.log_scale), rows.y[i] - self.centre);
             let (factor, times) = rows.weighting.draw(rows.omega[i]);
             let t = t.map(|t| self.of.of(factor) * t);
             into.own.add(&t, times);
-            terms.push(t);
+            match terms.last_mut() {
+                Some(group) if !i.is_multiple_of(together) => group.iter_mut().zip(t).for_each(|(g, t)| *g += t),
+                _ => terms.push(t),
+            }
         }
         if self.replicates == 0 {
             return;
@@ -310,7 +330,7 @@ impl Fold<Scored> for Bootstrap {
         let mut times = vec![0f32; TILE * stride];
         for (t, tile) in terms.chunks(TILE).enumerate() {
             for (r, times) in times.chunks_exact_mut(stride).take(tile.len()).enumerate() {
-                let i = t * TILE + r;
+                let i = (t * TILE + r) * together;
                 let (_, expected) = rows.weighting.draw(rows.omega[i]);
                 multiplicities((self.seed, rows.key(i)), expected, level, &mut bytes, times);
             }
@@ -453,7 +473,7 @@ mod tests {
     fn figures_of_two_rows_by_hand() {
         let rows = Scored::from_columns(0, vec![0.0, 3f64.ln()], vec![2.0, 6.0]);
         for (log_scale, centre) in [(0.0, 0.0), (2f64.ln(), 4.0), (-3.0, 100.0)] {
-            let fold = Bootstrap { replicates: 0, seed: 0, log_scale, centre, of: Powers::Weights };
+            let fold = Bootstrap { replicates: 0, seed: 0, log_scale, centre, of: Powers::Weights, together: 1 };
             let m = Engine::single().ask(&fold, std::slice::from_ref(&rows)).own;
             let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
             close(m.value().0 + centre, 5.0);

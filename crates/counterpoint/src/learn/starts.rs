@@ -61,6 +61,20 @@ impl Starts<'_> {
         ends
     }
 
+    /// From where they ended on some of the rows: the best of them on all rows, without the pull; the others stay behind.
+    pub(super) fn go_on(&self, mut ends: Vec<Result<Optimum>>) -> Vec<Result<Optimum>> {
+        let value = |e: &Result<Optimum>| e.as_ref().map_or(f64::INFINITY, |o| o.value);
+        let best = (0..ends.len()).min_by(|&a, &b| value(&ends[a]).total_cmp(&value(&ends[b])));
+        let Some(best) = best.filter(|&i| ends[i].is_ok()) else { return ends };
+        if ends.iter().flatten().any(|o| o.stop == Stop::Interrupted) {
+            return ends;
+        }
+        ends.iter_mut().flatten().for_each(|o| o.stop = Stop::Behind);
+        let run = Run { start: best, so_far: ends[best].as_ref().ok().cloned() };
+        ends[best] = self.one(&run, 0, &|_| false, Threads::All);
+        ends
+    }
+
     /// Runs side by side where there are as many as threads, else one after the other on all threads; `until` ends a run.
     fn run(&self, runs: &[Run], steps: usize, until: &(dyn Fn(&Progress) -> bool + Sync)) -> Vec<Result<Optimum>> {
         let engine = self.train.engine();

@@ -45,6 +45,10 @@ const PREFERENCE: f64 = 2.0;
 /// .. and by which a part of the way must be: there is one question, how far, and models promise too much where the log hardly acts.
 const STEP: f64 = 1.0;
 
+/// Share of its worth that a rule gives up for more noise: noise leaves more effective rows for the certificate and for the next log, and where it
+/// costs next to nothing a model cannot tell the difference either.
+const INSURANCE: f64 = 0.0025;
+
 /// Room above what the gate asks: the refitted rule and the test rows are others.
 const MARGIN: f64 = 1.2;
 
@@ -150,6 +154,9 @@ pub(super) fn choose(candidates: &[Candidate], gate: &Gate, (n, rows): (f64, f64
         }
     }
     heads.sort_by(|&a, &b| bar.before(&candidates[a], &candidates[b], false));
+    for head in &mut heads {
+        *head = bar.insured(candidates, *head);
+    }
     let mut rest: Vec<usize> = (0..candidates.len()).filter(|i| !heads.contains(i)).collect();
     rest.sort_by(|&a, &b| bar.before(&candidates[a], &candidates[b], false));
     let best = &candidates[heads[0]];
@@ -159,6 +166,21 @@ pub(super) fn choose(candidates: &[Candidate], gate: &Gate, (n, rows): (f64, f64
 }
 
 impl Bar<'_> {
+    /// The candidate of the same rule with the most noise that is worth nearly as much.
+    fn insured(&self, candidates: &[Candidate], head: usize) -> usize {
+        let best = &candidates[head];
+        if self.standing(best) != Standing::Certifiable {
+            return head;
+        }
+        let least = self.worth(best, true) * (1.0 - INSURANCE);
+        let nearly = |c: &Candidate| {
+            let same = c.rule == best.rule && c.step == best.step;
+            same && self.standing(c) == Standing::Certifiable && self.worth(c, true) >= least
+        };
+        let all = (0..candidates.len()).filter(|&i| nearly(&candidates[i]));
+        all.max_by(|&a, &b| candidates[a].share.total_cmp(&candidates[b].share)).unwrap_or(head)
+    }
+
     /// Why the best candidate is the best, and what would help where it is not good enough.
     fn words(&self, best: &Candidate) -> String {
         let ratio = best.ratio(self.n, self.rows);
@@ -280,6 +302,16 @@ mod tests {
         let all = [candidate(0, 0.05, -0.20, 0.03, 300.0), candidate(0, 0.10, -0.199, 0.01, 900.0)];
         let order = choose(&all, &Gate::default(), (9000.0, 9000.0)).0;
         assert_eq!(order[0], 1);
+    }
+
+    /// A sixth of a percent is given up for a noise six times as large, a twentieth is not; nor is a certificate.
+    #[test]
+    fn noise_that_costs_next_to_nothing_is_kept() {
+        let first = |all: &[Candidate]| choose(all, &Gate::default(), (9000.0, 9000.0)).0[0];
+        let narrow = candidate(0, 0.018, -0.300, 0.01, 300.0);
+        assert_eq!(first(&[narrow, candidate(0, 0.10, -0.2995, 0.01, 900.0)]), 1);
+        assert_eq!(first(&[narrow, candidate(0, 0.10, -0.285, 0.01, 900.0)]), 0);
+        assert_eq!(first(&[narrow, candidate(0, 0.10, -0.2995, 0.20, 900.0)]), 0);
     }
 
     #[test]

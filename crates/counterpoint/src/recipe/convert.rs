@@ -5,6 +5,7 @@ use super::choices::*;
 use super::flat::{EstimatorName, Flat, PolicyName, StdKind, StdName, choice, within};
 use crate::error::{Error, Result};
 use crate::features::ContextKind;
+use crate::source::LEAST_ROWS;
 
 impl TryFrom<Flat> for Recipe {
     type Error = Error;
@@ -69,6 +70,7 @@ impl Flat {
             start_noise: self.start_noise.unwrap_or(d.start_noise),
             starts: self.starts.unwrap_or(d.starts),
             finalists: self.finalists,
+            first_rows: self.first_rows,
             precision: self.precision.unwrap_or(d.precision),
             seed: self.seed.unwrap_or(d.seed),
         })
@@ -129,6 +131,7 @@ impl Flat {
             start_noise: Some(r.start_noise),
             starts: Some(r.starts),
             finalists: r.finalists,
+            first_rows: r.first_rows,
             precision: Some(r.precision),
             seed: Some(r.seed),
             ..Flat::default()
@@ -202,6 +205,7 @@ impl Flat {
             ("centres", self.centres, 1, 1000),
             ("history", self.history, 1, 1000),
             ("finalists", self.finalists, 1, 1000),
+            ("first_rows", self.first_rows, LEAST_ROWS, 1_000_000_000_000),
             ("max_iterations", self.max_iterations, 1, 100_000),
             ("proximal_steps", self.proximal_steps, 0, 1000),
             ("starts", self.starts, 1, 1000),

@@ -80,6 +80,8 @@ pub struct Recipe {
     pub starts: usize,
     /// Starting points that go on after the first proximal step, 1 to 1000; none: all.
     pub finalists: Option<usize>,
+    /// Rows, in whole blocks, that starting points descend on before the best of them goes on with all; none: all from the beginning.
+    pub first_rows: Option<usize>,
     /// f64, or f32 for very large logs.
     pub precision: Precision,
     /// Seed of everything random.
@@ -107,6 +109,7 @@ impl Default for Recipe {
             start_noise: 0.1,
             starts: 5,
             finalists: None,
+            first_rows: None,
             precision: Precision::F64,
             seed: 0,
         }

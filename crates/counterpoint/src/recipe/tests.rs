@@ -50,6 +50,7 @@ fn other(field: &str) -> String {
         "power" => "-2.0",
         "history" => "50",
         "finalists" => "2",
+        "first_rows" => "200000",
         "power_mix" | "std_floor" => "0.25",
         _ => return another_number(field),
     }

@@ -28,7 +28,9 @@ pub struct Figures {
 pub fn figures(engine: &Engine, policy: &dyn TargetPolicy, log: &Log) -> Result<Figures> {
     let rows = score(engine, log, policy)?;
     let centre = log.cost_summary().mean();
-    let m = engine.ask(&Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre, of: Powers::Weights }, &rows).own;
+    let m = engine
+        .ask(&Bootstrap { replicates: 0, seed: 0, log_scale: 0.0, centre, of: Powers::Weights, together: 1 }, &rows)
+        .own;
     let (mean_weight, _) = m.weight();
     let (value, std_error) = m.value();
     Ok(Figures {

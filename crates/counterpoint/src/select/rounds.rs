@@ -3,7 +3,7 @@
 use super::{Cut, Divided, Entry, Fit, Memory, Selector, Step};
 use crate::budget::Budget;
 use crate::certify::Gate;
-use crate::data::{Hashes, Outcome, Recognised, SplitRule, Summaries, View};
+use crate::data::{Hashes, Outcome, Recognised, SplitRule, View};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::estimate::Estimator;
@@ -11,7 +11,7 @@ use crate::evaluate::evaluate;
 use crate::learn::{Learner, Progress};
 use crate::recipe::Recipe;
 use crate::rng::hash;
-use crate::source::Source;
+use crate::source::{Source, Thin};
 use std::cmp::{Ordering, Reverse};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as Atomic};
@@ -131,20 +131,6 @@ pub(super) fn cuts<'a>(parts: &'a dyn Divided, folds: usize, seed: u64) -> Resul
     parts.folds(SplitRule::fold_seed(seed), folds)
 }
 
-/// The seed by which blocks are chosen.
-const BLOCKS: u64 = 0x626c_6f63_6b73;
-
-/// Some of the rows to train on.
-pub(super) struct Thin<'a> {
-    train: Box<dyn Source + 'a>,
-    rows: u64,
-    of: u64,
-}
-
-fn rows_of(source: &dyn Source) -> Result<u64> {
-    Ok(source.get(Summaries)?.rows)
-}
-
 /// What every round has in common.
 pub(super) struct Work<'a> {
     pub(super) cuts: Vec<Cut<'a>>,
@@ -178,12 +164,8 @@ impl Work<'_> {
         let Some(wanted) = rung.rows else { return Ok(Vec::new()) };
         let mut thin = Vec::new();
         for (train, _) in &self.cuts {
-            let of = rows_of(&**train)?;
-            if of < 2 * wanted {
-                return Ok(Vec::new());
-            }
-            let train = train.view(&View::blocks(BLOCKS, of / wanted))?;
-            thin.push(Thin { rows: rows_of(&*train)?, of, train });
+            let Some(some) = train.thin(wanted)? else { return Ok(Vec::new()) };
+            thin.push(some);
         }
         Ok(thin)
     }
@@ -200,7 +182,7 @@ impl Work<'_> {
         let cuts: Vec<(&dyn Source, &dyn Source)> = (0..self.cuts.len())
             .map(|f| {
                 let (train, judge) = &self.cuts[f];
-                (thin.get(f).map_or(&**train, |t| &*t.train), &**judge)
+                (thin.get(f).map_or(&**train, |t| &*t.source), &**judge)
             })
             .collect();
         let jobs: Vec<(usize, usize)> = which.iter().flat_map(|&c| (0..cuts.len()).map(move |f| (c, f))).collect();

@@ -17,7 +17,7 @@ pub use local::Local;
 pub use questions::{Answer, Ask, PolicyWeights};
 pub use shards::{DividedShards, LocalShard, Shard, Shards};
 
-use crate::data::{Log, Schema, View};
+use crate::data::{Log, Schema, Summaries, View};
 use crate::engine::{Engine, Member};
 use crate::error::{Error, Result};
 use crate::folds::{Control, Prepared, RiskSpec, Weighed};
@@ -70,7 +70,31 @@ pub trait Source: Sync {
     fn alone<'a>(&'a self) -> Box<dyn Source + 'a>;
 }
 
+/// The fewest rows that a first look at a log may take.
+pub(crate) const LEAST_ROWS: usize = 100_000;
+
+/// The seed by which blocks are chosen.
+const BLOCKS: u64 = 0x626c_6f63_6b73;
+
+/// Some of the rows, and how many there are of how many.
+pub(crate) struct Thin<'a> {
+    pub(crate) source: Box<dyn Source + 'a>,
+    pub(crate) rows: u64,
+    pub(crate) of: u64,
+}
+
 impl<'s> dyn Source + 's {
+    /// About so many of the rows, in whole blocks; nothing where there are not twice as many.
+    pub(crate) fn thin(&self, wanted: u64) -> Result<Option<Thin<'_>>> {
+        let rows = |source: &dyn Source| Ok::<u64, Error>(source.get(Summaries)?.rows);
+        let of = rows(self)?;
+        if of < wanted.saturating_mul(2) {
+            return Ok(None);
+        }
+        let source = self.view(&View::blocks(BLOCKS, of / wanted.max(1)))?;
+        Ok(Some(Thin { rows: rows(&*source)?, of, source }))
+    }
+
     /// Asks one of the questions and takes its own answer.
     pub fn get<Q: Member<Ask, Answer>>(&self, question: Q) -> Result<Q::Own> {
         let answer = self.ask(&question.listed())?;
