@@ -52,7 +52,7 @@ impl Method {
     }
 
     /// A policy from the train and valid parts, and a word about it.
-    pub(crate) fn policy(&self, engine: &Engine, parts: &Parts, terms: &Terms) -> Result<(SavedPolicy, String)> {
+    pub fn policy(&self, engine: &Engine, parts: &Parts, terms: &Terms) -> Result<(SavedPolicy, String)> {
         let seed = terms.seed;
         match self {
             Method::Learn(recipe) => {
@@ -146,7 +146,7 @@ fn note(record: &mut Record, c: &Certificate) {
 }
 
 /// Seconds of processors this process has used, where the system tells (Linux, in hundredths).
-fn cpu_seconds() -> Option<f64> {
+pub fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // the name may hold spaces: count the fields after its closing bracket
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();

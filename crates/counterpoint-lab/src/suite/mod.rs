@@ -20,6 +20,7 @@ mod acts;
 mod aside;
 mod board;
 mod draw;
+mod later;
 mod methods;
 mod record;
 mod shapes;
@@ -34,7 +35,7 @@ mod tests;
 pub use acts::Acts;
 pub use board::{board, duels, summary, worlds_table};
 pub use draw::{Rows, write};
-pub use methods::{Method, run};
+pub use methods::{Method, cpu_seconds, run};
 pub use record::{Record, read_records};
 pub use truth::{GRID, Truth};
 
@@ -66,7 +67,8 @@ pub struct World {
 }
 
 /// The worlds, one list a file.
-const GROUPS: [&[World]; 5] = [shapes::WORLDS, trade::WORLDS, tails::WORLDS, wide::WORLDS, aside::WORLDS];
+const GROUPS: [&[World]; 6] =
+    [shapes::WORLDS, trade::WORLDS, tails::WORLDS, wide::WORLDS, aside::WORLDS, later::WORLDS];
 
 impl World {
     /// Every world.
@@ -76,7 +78,7 @@ impl World {
 
     /// Whether it is kept aside: nothing of the learner was ever chosen by its results.
     pub fn aside(&self) -> bool {
-        aside::WORLDS.iter().any(|w| w.name == self.name)
+        aside::WORLDS.iter().chain(later::WORLDS).any(|w| w.name == self.name)
     }
 
     /// The world of this name.

@@ -1,6 +1,6 @@
 //! One name for every model of the cost, and for regressions on contexts alone.
 
-use super::{ActionTrees, CostNetwork, Predicted, Ridge, Trees};
+use super::{ActionTrees, CostNetwork, Predicted, Recentred, Ridge, Trees};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,8 @@ cost_models! {
     ActionTrees(ActionTrees) = "action-trees";
     /// A small network.
     Network(CostNetwork) = "network";
+    /// Boosted trees around the best action of a network.
+    Recentred(Recentred) = "recentred";
     /// A model of others, by its predictions in the last contexts of a row.
     Predicted(Predicted) = "predictions";
 }

@@ -2,7 +2,7 @@
 //!
 //! Regressions of the cost on (context, action), for greedy policies and for the model part of doubly robust estimates:
 //! boosted trees on both ([`Trees`]), boosted trees on the contexts whose leaves are smooth functions of the action
-//! ([`ActionTrees`]), and a small network ([`CostNetwork`]); and trees that descend a policy's own objective
+//! ([`ActionTrees`]), a small network ([`CostNetwork`]), and boosted trees around its best action ([`Recentred`]); and trees that descend a policy's own objective
 //! ([`Boosted`]). Each is a pure function of rows in memory, options and a seed.
 //!
 //! Two decisions are shared. Rows are put in an order of their own, by a seeded hash of what they hold (`order`), so that
@@ -22,6 +22,7 @@ mod masks;
 mod network;
 mod order;
 mod predicted;
+mod recentred;
 mod ridge;
 mod rounds;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use boost::{BoostOptions, Boosted, Objective, Watched};
 pub use cost::{CostModel, Regressor};
 pub use network::{Activation, CostNetwork, NetworkOptions};
 pub use predicted::Predicted;
+pub use recentred::Recentred;
 pub use ridge::Ridge;
 pub(crate) use ridge::{ContextShape, Shape, cross_validate};
 pub use trees::{TreeOptions, Trees};

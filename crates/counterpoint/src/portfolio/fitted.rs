@@ -6,8 +6,8 @@ use crate::budget::Budget;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::models::{
-    ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Predicted, Rows, Shape, TreeOptions, Trees,
-    cross_validate,
+    ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Predicted, Recentred, Rows, Shape, TreeOptions,
+    Trees, cross_validate,
 };
 use crate::policy::Axis;
 use crate::recipe::ModelsName;
@@ -43,13 +43,23 @@ pub(super) enum Kind {
     Network,
     /// A network that may bend sharply: for steps and kinks behind little noise.
     SharpNetwork,
+    /// Trees around the best action of the better network.
+    Recentred,
     /// A model of others, by its predictions in columns of the log: not among those that are fitted.
     Predicted,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 7] =
-        [Kind::Constant, Kind::Linear, Kind::Ridge, Kind::Trees, Kind::ActionTrees, Kind::Network, Kind::SharpNetwork];
+    pub(super) const ALL: [Kind; 8] = [
+        Kind::Constant,
+        Kind::Linear,
+        Kind::Ridge,
+        Kind::Trees,
+        Kind::ActionTrees,
+        Kind::Network,
+        Kind::SharpNetwork,
+        Kind::Recentred,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -60,6 +70,7 @@ impl Kind {
             Kind::ActionTrees => "action-trees",
             Kind::Network => "network",
             Kind::SharpNetwork => "sharp network",
+            Kind::Recentred => "recentred trees",
             Kind::Predicted => "predictions",
         }
     }
@@ -73,6 +84,7 @@ impl Kind {
             Kind::Trees => ModelsName::Trees,
             Kind::ActionTrees => ModelsName::ActionTrees,
             Kind::Network | Kind::SharpNetwork => ModelsName::Network,
+            Kind::Recentred => ModelsName::Recentred,
             Kind::Predicted => ModelsName::Predictions,
         }
     }
@@ -111,16 +123,7 @@ impl Kind {
     /// Fits one model of this kind; ridges come from their cross-validation. The number of trees is found on held-out rows unless it is
     /// known from the first fold.
     fn fit(self, rows: &Rows, effort: Effort, trees: Option<usize>, seed: u64, engine: &Engine) -> Result<CostModel> {
-        let known = |options: TreeOptions| {
-            let options = match effort {
-                Effort::Quick => TreeOptions { rate: QUICK_RATE, rounds: QUICK_ROUNDS, ..options },
-                Effort::Full => options,
-            };
-            match trees {
-                Some(rounds) if rounds > 0 => TreeOptions { rounds, held: 0.0, ..options },
-                _ => options,
-            }
-        };
+        let known = |options: TreeOptions| grown(options, effort, trees);
         Ok(match self {
             Kind::ActionTrees => {
                 CostModel::ActionTrees(ActionTrees::fit(rows, &known(TreeOptions::smooth()), seed, engine)?)
@@ -133,6 +136,18 @@ impl Kind {
             }
             _ => CostModel::Trees(Trees::fit(rows, &known(TreeOptions::default()), seed, engine)?),
         })
+    }
+}
+
+/// How trees grow: their number is found on held-out rows unless it is known from the first fold.
+fn grown(options: TreeOptions, effort: Effort, trees: Option<usize>) -> TreeOptions {
+    let options = match effort {
+        Effort::Quick => TreeOptions { rate: QUICK_RATE, rounds: QUICK_ROUNDS, ..options },
+        Effort::Full => options,
+    };
+    match trees {
+        Some(rounds) if rounds > 0 => TreeOptions { rounds, held: 0.0, ..options },
+        _ => options,
     }
 }
 
@@ -174,10 +189,46 @@ pub(super) fn cross_fit(
     seed: u64,
     engine: &Engine,
 ) -> Result<Vec<Fitted>> {
-    let fitted = cross_fit_before(table, axis, kinds, effort, (seed, engine), (&Budget::unlimited(), 1.0))?;
-    match fitted.is_empty() {
-        true => Err(too_few(table)),
-        false => Ok(fitted),
+    let mut fitted = cross_fit_before(table, axis, kinds, effort, (seed, engine), (&Budget::unlimited(), 1.0))?;
+    if fitted.is_empty() {
+        return Err(too_few(table));
+    }
+    if kinds.contains(&Kind::Recentred) {
+        fitted.extend(recentred((table, axis), &fitted, effort, (seed, engine))?);
+    }
+    Ok(fitted)
+}
+
+/// Trees around the best actions of the network with the smaller error; nothing where there is no network. Each fold has its own network and its own
+/// trees, and these act: seen from another network the trees would stand in another place.
+fn recentred(
+    (table, axis): (&Table, &Axis),
+    fitted: &[Fitted],
+    effort: Effort,
+    (seed, engine): (u64, &Engine),
+) -> Result<Option<Fitted>> {
+    let networks = fitted.iter().filter(|f| matches!(f.kind, Kind::Network | Kind::SharpNetwork));
+    let Some(base) = networks.min_by(|a, b| a.error.total_cmp(&b.error)) else { return Ok(None) };
+    let bases: Vec<(usize, &CostNetwork)> = base.acts.iter().flatten().filter_map(as_network).enumerate().collect();
+    let fit = |&(k, network, trees): &(usize, &CostNetwork, Option<usize>), engine: &Engine| -> Result<CostModel> {
+        let rows = Copied::without(&table.rows(), &table.fold, k);
+        let options = grown(TreeOptions::default(), effort, trees);
+        Recentred::fit(&rows.rows(), (network, &axis.knots), &options, seed, engine).map(CostModel::Recentred)
+    };
+    let Some(&(k, network)) = bases.first() else { return Ok(None) };
+    let mut folds = vec![fit(&(k, network, None), engine)?];
+    let trees = trees_of(&folds[0]);
+    let others: Vec<_> = bases[1..].iter().map(|&(k, network)| (k, network, trees)).collect();
+    let others = engine.map(&others, |job| fit(job, &Engine::single()));
+    folds.extend(others.into_iter().collect::<Result<Vec<CostModel>>>()?);
+    let acts = Some(folds.clone());
+    Ok(Some(predict(table, axis, (Kind::Recentred, Kind::Recentred.name(), effort), &folds, acts, engine)))
+}
+
+fn as_network(model: &CostModel) -> Option<&CostNetwork> {
+    match model {
+        CostModel::Network(network) => Some(network),
+        _ => None,
     }
 }
 
@@ -197,7 +248,7 @@ fn cross_fit_before(
     (budget, share): (&Budget, f64),
 ) -> Result<Vec<Fitted>> {
     let ridges = ridges(table, kinds, seed, engine)?;
-    let trained: Vec<Kind> = kinds.iter().copied().filter(|k| !k.is_ridge()).collect();
+    let trained: Vec<Kind> = kinds.iter().copied().filter(|k| !k.is_ridge() && *k != Kind::Recentred).collect();
     // the first fold finds the number of trees, which the others take over
     let fit = |&(kind, k, trees): &(Kind, usize, Option<usize>)| -> Result<Option<CostModel>> {
         let needed = ridges.is_empty() && kind == trained[0];
@@ -262,6 +313,9 @@ pub(super) fn cross_fit_within(
     let affords = quick.len() == networks.len() && budget.spent() + expected <= FULL_UNTIL;
     let full = if affords && !networks.is_empty() { before(&networks, Effort::Full, f64::INFINITY)? } else { quick };
     fitted.extend(full);
+    if kinds.contains(&Kind::Recentred) && budget.before(FULL_UNTIL) {
+        fitted.extend(recentred((table, axis), &fitted, Effort::Full, (seed, engine))?);
+    }
     if fitted.is_empty() {
         return Err(too_few(table));
     }
@@ -280,6 +334,7 @@ fn trees_of(model: &CostModel) -> Option<usize> {
     match model {
         CostModel::Trees(trees) => Some(trees.rounds()),
         CostModel::ActionTrees(trees) => Some(trees.rounds()),
+        CostModel::Recentred(trees) => Some(trees.rounds()),
         _ => None,
     }
 }
@@ -400,11 +455,17 @@ mod tests {
         let engine = Engine::single();
         let fitted = cross_fit(&table, &axis, &Kind::ALL, Effort::Quick, 1, &engine).expect("fits");
         let kinds: Vec<Kind> = fitted.iter().map(|f| f.kind).collect();
-        assert_eq!(kinds, [Kind::Constant, Kind::Trees, Kind::ActionTrees, Kind::Network, Kind::SharpNetwork]);
+        let all = [Kind::Constant, Kind::Trees, Kind::ActionTrees, Kind::Network, Kind::SharpNetwork, Kind::Recentred];
+        assert_eq!(kinds, all);
         for f in &fitted[1..] {
             let acts = f.acts(&table, 1, &engine).expect("fits");
-            assert_eq!(acts.len(), if f.kind.models() == ModelsName::Network { table.folds } else { 1 });
-            let name = if f.kind == Kind::SharpNetwork { "network" } else { f.kind.name() };
+            let folds = matches!(f.kind, Kind::Network | Kind::SharpNetwork | Kind::Recentred);
+            assert_eq!(acts.len(), if folds { table.folds } else { 1 });
+            let name = match f.kind {
+                Kind::SharpNetwork => "network",
+                Kind::Recentred => "recentred",
+                kind => kind.name(),
+            };
             assert!(acts.iter().all(|m| m.name() == name), "{name} by {}", acts[0].name());
         }
     }

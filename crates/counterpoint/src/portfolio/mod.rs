@@ -1,7 +1,7 @@
 //! From a log to a policy without a recipe: models of the cost, greedy rules, and what held-out rows say of them.
 //!
 //! 1. **Survey.** On which scale do actions lie, are they points of a grid, what did the log do given the context?
-//! 2. **Models.** Ridge regressions, boosted trees and a network predict the cost of every action, cross-fitted: the model that
+//! 2. **Models.** Ridge regressions, boosted trees, networks and trees around their best action predict the cost of every action, cross-fitted: the model that
 //!    speaks of a row has not seen it. A stack of them has the weights that predict best.
 //! 3. **Candidates.** The greedy rule of every model and of the stack, with noise from a fiftieth of the log's own spread to nearly all of
 //!    it, all the way or part of the way from what the log did.
@@ -357,6 +357,7 @@ fn kinds(models: ModelsName) -> &'static [Kind] {
         ModelsName::Trees => &[Kind::Trees],
         ModelsName::ActionTrees => &[Kind::ActionTrees],
         ModelsName::Network => &[Kind::Network, Kind::SharpNetwork],
+        ModelsName::Recentred => &[Kind::Network, Kind::SharpNetwork, Kind::Recentred],
         ModelsName::Predictions => &[],
     }
 }

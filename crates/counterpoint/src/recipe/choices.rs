@@ -118,6 +118,8 @@ pub enum ModelsName {
     ActionTrees,
     /// A small network.
     Network,
+    /// A small network, and boosted trees around its best action.
+    Recentred,
     /// Predictions of a model of others, in columns of the log.
     Predictions,
 }

@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, words and progress to stderr. Exit 0: done; 2: error.
 
+mod growth;
 mod loans;
 mod passes;
 mod potentials;
@@ -30,6 +31,7 @@ enum Command {
     Validity(validity::Validity),
     Potentials(potentials::Potentials),
     Passes(passes::Passes),
+    Growth(growth::Growth),
     Suite(suite::Suite),
     Loans(loans::Loans),
     Warfarin(warfarin::Patients),
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Command::Validity(c) => c.run(),
         Command::Potentials(c) => c.run(),
         Command::Passes(c) => c.run(),
+        Command::Growth(c) => c.run(),
         Command::Suite(c) => c.run(),
         Command::Loans(c) => c.run(),
         Command::Warfarin(c) => c.run(),
