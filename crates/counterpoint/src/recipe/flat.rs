@@ -171,6 +171,11 @@ macro_rules! flat {
                 match field { $( stringify!($name) => self.$name = None, )+ _ => {} }
             }
 
+            /// Takes one field over from another table.
+            pub(crate) fn take(&mut self, field: &str, from: &Flat) {
+                match field { $( stringify!($name) => self.$name.clone_from(&from.$name), )+ _ => {} }
+            }
+
             /// Whether both have this field alike.
             pub(super) fn agrees(&self, other: &Flat, field: &str) -> bool {
                 match field { $( stringify!($name) => self.$name == other.$name, )+ _ => false }
@@ -393,8 +398,22 @@ impl Flat {
         written.filter_map(|f| self.stranger(f).map(|home| (*f, home)))
     }
 
+    /// With this seed where none is written.
+    pub(crate) fn seeded(self, seed: u64) -> Flat {
+        Flat { seed: self.seed.or(Some(seed)), ..self }
+    }
+
+    /// What decides which fields have an effect: the choices, of settings only what matters here.
+    pub(crate) fn chosen(&self) -> Flat {
+        let mut chosen = Flat::default();
+        Self::CHOICES.iter().for_each(|field| chosen.take(field, self));
+        chosen.std = chosen.std.map(|std| if let StdKind::Fixed(_) = std { StdKind::Fixed(1.0) } else { std });
+        chosen.proximal_steps = chosen.proximal_steps.map(|steps| steps.min(1));
+        chosen
+    }
+
     /// Without the fields that have no effect.
-    pub(super) fn effective(mut self) -> Flat {
+    pub(crate) fn effective(mut self) -> Flat {
         let strangers: Vec<&str> = self.strangers().map(|(f, _)| f).collect();
         strangers.iter().for_each(|f| self.clear(f));
         self
