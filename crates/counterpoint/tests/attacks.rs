@@ -5,8 +5,8 @@
 
 use arrow_array::*;
 use counterpoint::data::{Missing, Outcome, ReadOptions, Roles, check_output, read_log};
-use counterpoint::policy::SavedPolicy;
-use counterpoint::{Log, Recipe, Result};
+use counterpoint::policy::{Family, Ready, SavedPolicy};
+use counterpoint::{Log, Policy, Recipe, Result};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -150,4 +150,20 @@ fn pipes_and_devices_are_no_files() {
     // a text without end is read to its limit
     refused(SavedPolicy::load("/dev/zero"), &["it is longer than 256 MiB"]);
     refused(Recipe::load("/dev/zero"), &["it is longer than 256 MiB"]);
+}
+
+#[test]
+fn a_density_that_is_no_number_is_never_logged() {
+    // the mean of a gamma policy far below its contexts is 0: the draw is the smallest number, its density none
+    let policy = Policy::constant(Family::Gamma, &["x"], &["a"], &[2.0], &[0.5]).unwrap();
+    let far: SavedPolicy = Policy { theta: vec![-1e100, policy.theta[1]], ..policy.clone() }.into();
+    let near: SavedPolicy = policy.into();
+    for (policy, usable) in [(near, true), (far, false)] {
+        let (a, log_density) = Ready::new(&policy).draw(&[0.5], 7, 3).unwrap();
+        assert_eq!(policy.usable(&a, log_density), usable, "{a:?} with ln density {log_density}");
+    }
+    let rule = include_str!("compat/policy-v3-rule.json");
+    let SavedPolicy::Rule(rule) = SavedPolicy::from_json(rule).unwrap() else { panic!("another kind") };
+    assert!(SavedPolicy::from(rule.clone().without_noise()).usable(&[1.0], f64::NAN));
+    assert!(!SavedPolicy::from(rule.with_std(1.0)).usable(&[1.0], f64::NAN));
 }
