@@ -84,15 +84,21 @@ fn many_columns_take_a_time_in_proportion() {
 #[test]
 fn numbers_that_stand_for_nothing_are_not_computed_with() {
     let dir = tempfile::tempdir().unwrap();
+    let mut hints = Vec::new();
     for (i, column) in ["x", "action", "reward"].iter().enumerate() {
-        for value in ["1e308", "-1.7976931348623157e308", "3e140"] {
+        for value in ["1e308", "-1.7976931348623157e308", "3e140", "inf"] {
             let mut cells = ["1", "1", "1", "0.5"];
             cells[i] = value;
             let text = format!("x,action,reward,propensity\n{}{}\n", "1,1,1,0.5\n".repeat(9), cells.join(","));
             let place = format!("column {column:?}");
-            refused(read(&file(&dir, "log.csv", text), &["x"]), &["row 10", &place, "too large to compute with"]);
+            let what = if value == "inf" { "must be finite" } else { "too large to compute with" };
+            let done = read(&file(&dir, "log.csv", text), &["x"]);
+            hints.extend(done.as_ref().err().and_then(|e| e.remedy().cloned()));
+            refused(done, &["row 10", &place, what]);
         }
     }
+    // they are no gaps, and nobody is told how gaps are kept
+    assert!(hints.len() == 12 && hints.iter().all(|h| *h == hints[0]), "{hints:?}");
 }
 
 #[test]

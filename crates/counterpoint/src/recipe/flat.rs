@@ -10,6 +10,7 @@ use crate::features::{Anchors, ContextKind, Scale};
 use crate::folds::Precision;
 use crate::policy::{AxisScale, Family, mean_choices};
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// The ways to set the std: by name, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -335,7 +336,7 @@ impl Flat {
 
     /// The choice that a field belongs to, if for the choices made here the field has no effect.
     pub(crate) fn stranger(&self, field: &str) -> Option<&'static str> {
-        let (d, f) = (Flat::defaults(), self);
+        let (d, f) = (Flat::known(), self);
         let (policy, std) = (Some(f.meant()), f.std.or(d.std));
         if field == "tail" && policy == Some(PolicyName::Greedy) && f.objective != Some(ObjectiveName::Cvar) {
             return Some("objective = cvar");
@@ -386,8 +387,14 @@ impl Flat {
         (!used).then_some(home)
     }
 
+    /// The defaults, made once.
+    fn known() -> &'static Flat {
+        static KNOWN: OnceLock<Flat> = OnceLock::new();
+        KNOWN.get_or_init(Flat::defaults)
+    }
+
     fn needs_model(&self) -> bool {
-        let d = Flat::defaults();
+        let d = Flat::known();
         let estimator = self.estimator.or(d.estimator).map(|e| choice(e, 1.0, (0.0, 1.0)));
         estimator.is_some_and(|e| e.estimator().needs_model()) || self.start == Some(StartName::Direct)
     }
