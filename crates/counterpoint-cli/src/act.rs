@@ -70,9 +70,7 @@ impl Act {
                 let key = keys.key(batch.id(i).as_deref(), &x);
                 let Some((a, log_density)) = ready.draw(&x, seed, key) else { continue };
                 let mean = if self.means { ready.mean(&x).unwrap_or_default() } else { Vec::new() };
-                // a rule without noise acts without a density
-                let dense = log_density.is_nan() || (log_density.exp() > 0.0 && log_density.exp().is_finite());
-                if !(dense && a.iter().chain(&mean).all(|v| v.is_finite())) {
+                if !(policy.usable(&a, log_density) && mean.iter().all(|v| v.is_finite())) {
                     self.refuse(*row, &x, &contexts)?;
                     lost += 1;
                     continue;

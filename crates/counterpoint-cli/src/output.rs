@@ -32,6 +32,10 @@ pub(crate) fn listen() {
     let ignored = ignored();
     let heard = |s: &Signal| ignored >> (*s as u32 - 1) & 1 == 0;
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().filter(heard).for_each(|s| signals.add(s));
+    // a file that would grow beyond the shell's limit is an error of whoever writes it, told like a full disk
+    let mut unheard = SigSet::empty();
+    unheard.add(Signal::SIGXFSZ);
+    let _ = unheard.thread_block();
     // without a listener they still end the process, only without a word
     if signals.thread_block().is_ok() {
         std::thread::spawn(move || {

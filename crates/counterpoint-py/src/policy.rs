@@ -120,9 +120,7 @@ impl Policy {
         let never = || Error::policy("this policy cannot be drawn from");
         let drawn = self.each(py, rows, |ready, x, row| {
             let (a, log_density) = ready.draw(x, seed, keys.key(None, x)).ok_or_else(never)?;
-            // a rule without noise acts without a density
-            let dense = log_density.is_nan() || (log_density.exp() > 0.0 && log_density.exp().is_finite());
-            match dense && a.iter().all(|v| v.is_finite()) {
+            match self.saved.usable(&a, log_density) {
                 true => Ok((a, log_density.exp())),
                 false => Err(Error::data("the policy has no finite action for this context")
                     .at(format!("row {}", row + 1))

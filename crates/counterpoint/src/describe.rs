@@ -176,6 +176,9 @@ impl PropensityCheck {
         if let Some(rounding) = &self.rounding {
             return Some(rounding.warning());
         }
+        if !self.ratio.is_finite() {
+            return Some("propensities do not look like densities: some are so small that 1/p is no number".into());
+        }
         (!self.plausible).then(|| {
             format!(
                 "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be 1)",

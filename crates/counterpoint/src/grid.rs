@@ -6,11 +6,13 @@
 //! greedy recipe, which is searched with all effort; `clp`, small and good grids of the paper's policy; `wide`, for logs with
 //! dozens of contexts and few rows; and those of the paper's Table 5.
 
+mod combinations;
+
 use crate::data::files::read_text;
 use crate::error::{Error, Result};
-use crate::recipe::{Flat, Recipe, idle, misread};
-use crate::rng::hash;
+use crate::recipe::{Recipe, misread};
 use crate::source::LEAST_ROWS;
+use combinations::Combinations;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -117,7 +119,7 @@ impl Grid {
         NAMED.iter().map(|(n, _)| *n).collect()
     }
 
-    /// Reads a grid; every candidate is checked.
+    /// Reads a grid; every value is checked, and every combination of choices.
     pub fn from_toml(text: &str) -> Result<Self> {
         let grid: Grid = toml::from_str(text).map_err(|e| misread(text, &e, &FIELDS, HINT))?;
         if !(grid.keep > 0.0 && grid.keep <= 1.0) {
@@ -133,122 +135,36 @@ impl Grid {
             return Err(Error::recipe("limit", format!("{limit} candidates are too many (at most {MOST})"))
                 .hint("set limit = 200"));
         }
-        grid.candidates(0)?;
+        let combinations = Combinations::of(&grid.recipe)?;
+        grid.refuse_too_many(combinations.total())?;
+        combinations.check_choices()?;
         Ok(grid)
     }
 
     /// The candidate recipes, all different, in a fixed order.
     pub fn candidates(&self, seed: u64) -> Result<Vec<Recipe>> {
         let combinations = Combinations::of(&self.recipe)?;
-        combinations.refuse_idle_fields()?;
         let total = combinations.total();
+        self.refuse_too_many(total)?;
         let picks = match self.limit {
-            Some(limit) if limit < total => combinations.sample(limit, seed)?,
-            _ if total > MOST => {
-                return Err(Error::recipe("grid", format!("{total} combinations are too many")).hint("set limit = 200"));
-            }
-            _ => (0..total).map(|i| combinations.plain(i)).collect::<Result<BTreeSet<usize>>>()?,
+            Some(limit) if limit < total => combinations.sample(limit, seed),
+            _ => (0..total).map(|i| combinations.plain(i)).collect::<BTreeSet<usize>>(),
         };
         picks.into_iter().map(|index| combinations.recipe(index, seed)).collect()
+    }
+
+    /// As many combinations as are made, or a limit.
+    fn refuse_too_many(&self, total: usize) -> Result<()> {
+        match total > MOST && self.limit.is_none() {
+            true => Err(Error::recipe("grid", format!("{total} combinations are too many (at most {MOST})"))
+                .hint("set limit = 200")),
+            false => Ok(()),
+        }
     }
 }
 
 /// A grid has at most this many candidates.
 const MOST: usize = 100_000;
-
-/// The combinations of the lists of a grid, numbered: the first field turns fastest.
-struct Combinations<'a> {
-    lists: Vec<(&'a str, Vec<&'a toml::Value>)>,
-}
-
-impl<'a> Combinations<'a> {
-    fn of(table: &'a toml::Table) -> Result<Self> {
-        let list = |value: &'a toml::Value| match value {
-            toml::Value::Array(values) => values.iter().collect(),
-            one => vec![one],
-        };
-        let lists: Vec<(&str, Vec<&toml::Value>)> = table.iter().map(|(f, v)| (f.as_str(), list(v))).collect();
-        match lists.iter().find(|(_, v)| v.is_empty()) {
-            Some((field, _)) => Err(Error::recipe(field, "an empty list leaves nothing to choose from")),
-            None => Ok(Combinations { lists }),
-        }
-    }
-
-    fn total(&self) -> usize {
-        self.lists.iter().try_fold(1usize, |n, (_, v)| n.checked_mul(v.len())).unwrap_or(usize::MAX)
-    }
-
-    /// The values of a combination.
-    fn table(&self, mut index: usize) -> toml::Table {
-        let mut table = toml::Table::new();
-        for (field, values) in &self.lists {
-            table.insert((*field).to_string(), values[index % values.len()].clone());
-            index /= values.len();
-        }
-        table
-    }
-
-    fn flat(&self, index: usize) -> Result<Flat> {
-        let text = self.table(index).to_string();
-        toml::from_str(&text).map_err(|e| misread(&text, &e, Flat::FIELDS, HINT).at("[recipe]"))
-    }
-
-    /// The first combination that makes the same recipe: with the first value of every field that it does not use.
-    fn plain(&self, index: usize) -> Result<usize> {
-        let flat = self.flat(index)?;
-        let (mut out, mut rest, mut unit) = (0, index, 1);
-        for (field, values) in &self.lists {
-            let used = flat.stranger(field).is_none();
-            out += if used { rest % values.len() * unit } else { 0 };
-            rest /= values.len();
-            unit *= values.len();
-        }
-        Ok(out)
-    }
-
-    /// A field that no combination uses is a mistake. Only choices decide which fields are used, so only they are varied.
-    fn refuse_idle_fields(&self) -> Result<()> {
-        let (mut varied, mut unit) = (vec![0usize], 1usize);
-        for (name, values) in &self.lists {
-            if Flat::CHOICES.contains(name) {
-                varied = varied.iter().flat_map(|at| (0..values.len()).map(move |v| at + v * unit)).collect();
-            }
-            unit = unit.saturating_mul(values.len());
-        }
-        let flats = varied.into_iter().map(|at| self.flat(at)).collect::<Result<Vec<Flat>>>()?;
-        for (field, _) in &self.lists {
-            let homes: Vec<&str> = flats.iter().filter_map(|f| f.stranger(field)).collect();
-            if let Some(home) = homes.first().filter(|_| homes.len() == flats.len()) {
-                return Err(idle(field, home).at("[recipe]"));
-            }
-        }
-        Ok(())
-    }
-
-    /// `count` different combinations by rank of their hash, or as many as there are.
-    fn sample(&self, count: usize, seed: u64) -> Result<BTreeSet<usize>> {
-        let total = self.total() as u64;
-        let mut picked = BTreeSet::new();
-        for i in 0.. {
-            // every draw gives a new one, unless few are left
-            if picked.len() == count || i > 100 * count as u64 + 1000 {
-                break;
-            }
-            picked.insert(self.plain((hash(seed, i) % total) as usize)?);
-        }
-        Ok(picked)
-    }
-
-    /// The recipe of a combination, without the fields that it does not use.
-    fn recipe(&self, index: usize, seed: u64) -> Result<Recipe> {
-        let (mut table, flat) = (self.table(index), self.flat(index)?);
-        flat.strangers().for_each(|(field, _)| {
-            table.remove(field);
-        });
-        table.entry("seed").or_insert(toml::Value::Integer(seed as i64));
-        Recipe::from_toml(&table.to_string()).map_err(|e| e.at("[recipe]"))
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -285,6 +201,38 @@ mod tests {
         assert!(Grid::from_toml("[recipe]\npolicy = [\"linear\", \"clp\"]\ntemperature = [1.0, 10.0]").is_ok());
     }
 
+    /// A list of this many numbers.
+    fn numbers(n: usize) -> String {
+        (1..=n).map(|i| format!("{i}.5")).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn time_and_memory_do_not_grow_with_what_is_not_drawn() {
+        let started = std::time::Instant::now();
+        // 10^13 combinations, of which many are one: made one by one they would take days and all memory
+        let wide = format!(
+            "limit = 100000\n[recipe]\npolicy = [\"constant\", \"clp\"]\nstd = [{0}]\ntemperature = [{0}]\ncap = [{0}]\nbandwidth = [{0}]",
+            numbers(1000)
+        );
+        assert_eq!(Grid::from_toml(&wide).unwrap().candidates(7).unwrap().len(), 100_000);
+        // fewer than are asked for: the draws end
+        let few =
+            format!("limit = 90000\n[recipe]\npolicy = [\"constant\", \"linear\"]\nridge = [{}]", numbers(50_000));
+        assert!(Grid::from_toml(&few).unwrap().candidates(7).unwrap().len() <= 50_001);
+        let many = format!("limit = 3\n[recipe]\ncap = [{}]", numbers(100_001));
+        assert!(Grid::from_toml(&many).unwrap_err().to_string().contains("100001 values are too many"));
+        assert!(started.elapsed().as_secs() < 60, "it took {:?}", started.elapsed());
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_found_whatever_is_drawn() {
+        for limit in [1, 2, 5] {
+            let text = format!("limit = {limit}\n[recipe]\nanchors = [5, 7, 1000]\ncap = [1.0, 2.0, 3.0]");
+            let said = Grid::from_toml(&text).unwrap_err().to_string();
+            assert!(said.contains("anchors") && said.contains("out of range"), "{said}");
+        }
+    }
+
     #[test]
     fn bad_grids_are_refused() {
         for text in [
@@ -294,6 +242,8 @@ mod tests {
             "[recipe]\ncap = []",
             "typo = 1",
             "[recipe]\ntypo = [1]",
+            "[recipe]\ncap = [5.0, 7.0, 5.0]",
+            "limit = 1\n[recipe]\npolicy = [\"linear\", \"clp\"]\nstart = \"direct\"", // whichever is drawn
         ] {
             assert!(Grid::from_toml(text).is_err(), "{text}");
         }

@@ -1,6 +1,7 @@
 //! The same bits on every machine: policies and certificates at every level of instructions that this one has, and pinned.
 //!
-//! What is pinned was computed on x86-64 with AVX-512 and is the same with AVX2 and SSE2, where fused multiply-adds are emulated.
+//! What is pinned was computed on x86-64 with AVX-512 and is the same with AVX2, with SSE2, where fused multiply-adds are emulated, and with
+//! NEON (`scripts/arm`).
 //! A machine that disagrees has found a bug. A change of the learner may change these numbers; then they are renewed from the
 //! message of the failing test, and the change is meant to be seen.
 

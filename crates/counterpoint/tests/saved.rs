@@ -5,7 +5,7 @@
 
 use counterpoint::policy::{Family, Policy, SavedPolicy, TargetPolicy};
 use counterpoint::rivals::Rival;
-use counterpoint::{Engine, Log};
+use counterpoint::{Engine, Log, Recipe, learn};
 use serde_json::{Value, json};
 
 /// Uniform actions on (0, 3); the best action is 1 + x.
@@ -41,6 +41,16 @@ fn every_kind_comes_back_as_it_went() {
         let text = serde_json::to_string(&policy).unwrap();
         assert_eq!(serde_json::from_str::<SavedPolicy>(&text).unwrap(), policy, "{name}");
     }
+}
+
+#[test]
+fn densities_of_a_policy_of_models_add_up_to_one() {
+    let policy = learn(&log(), &Recipe::from_toml("models = \"constant\"").unwrap()).unwrap().policy;
+    assert_eq!(policy.kind(), "model");
+    let step = 1e-4;
+    let mass: f64 =
+        (0..40_000).map(|i| step * policy.log_density(&[0.3], &[step * (f64::from(i) - 4_999.5)]).exp()).sum();
+    assert!((mass - 1.0).abs() < 1e-3, "{mass}"); // at its bounds the density jumps, by some units at most
 }
 
 /// Written by the release before there were kinds: `simulate moons --rows 3000 --seed 1`, then `learn` with the default recipe.

@@ -365,9 +365,10 @@ fn what_is_not_finite_is_named() {
         let answer = ask(&log, p, &question);
         Risk::new(&question, p).unwrap().blame(&answer).to_string()
     };
-    c.y[3] = 1e200;
+    (c.y[3], c.p[3]) = (1e140, 1e-60);
     assert!(blame(&c, &p, Estimator::IPS).starts_with("variance penalty: not finite"));
-    c.y.fill(1e308);
+    c.y.fill(1e140);
+    c.p.fill(1e-200);
     assert!(blame(&c, &p, Estimator::IPS).starts_with("risk: not finite"));
     let mut c = columns(70, 2, 1, 1);
     let mut far = policy("linear", Family::Normal, Some(0.0), &c.log());

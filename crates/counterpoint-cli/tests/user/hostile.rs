@@ -72,7 +72,14 @@ fn actions_are_finite_and_far_contexts_are_mentioned() {
     let linear = "--set policy=linear --set starts=1 --set max_iterations=20 --set proximal_steps=0";
     place.done(&format!("learn log.csv {COLUMNS} {linear} --no-certify -o linear.json"));
     place.write("far.csv", "id,x0,x1\n=a,0.5,0.5\nb,1.7e308,-1.7e308\nc,100,0.5\n");
-    place.refused("act linear.json far.csv --id id -o a.csv", &["row 2", "no finite action", "--drop-invalid"]);
+    place
+        .refused("act linear.json far.csv --id id -o a.csv", &["row 2", "too large to compute with", "--drop-invalid"]);
+    // a gamma policy's mean is 0 in one of these corners, and no density there is a number
+    place.done(&format!("learn log.csv {COLUMNS} {linear} --set family=gamma --no-certify -o gamma.json"));
+    place.write("corners.csv", "x0,x1\n1e99,1e99\n1e99,-1e99\n-1e99,1e99\n-1e99,-1e99\n");
+    place.refused("act gamma.json corners.csv -o g.csv", &["no finite action", "--drop-invalid"]);
+    place.done("act gamma.json corners.csv --drop-invalid -o g.csv");
+    assert!(!place.text("g.csv").contains("NaN") && !place.text("g.csv").contains("inf"));
     let said = place.done("act linear.json far.csv --id id --drop-invalid --json -o a.csv");
     assert!(said.contains("\"dropped\": 1") && said.contains("\"far\": 1"), "{said}");
     assert!(

@@ -182,11 +182,15 @@ pub(super) enum Range {
     Key,
 }
 
+/// Larger numbers cannot be squared and added up; most often they stand for a value that is missing.
+const LARGEST: f64 = 1e140;
+
 impl Range {
     fn holds(self, v: f64) -> bool {
         v.is_finite()
             && match self {
-                Range::Any | Range::Key => true,
+                Range::Key => true,
+                Range::Any => v.abs() <= LARGEST,
                 Range::Positive => v > 0.0,
                 Range::NotNegative | Range::Density => v >= 0.0,
                 Range::Count => v >= 0.0 && v.fract() == 0.0,
@@ -196,6 +200,9 @@ impl Range {
     fn refuse(self, v: f64) -> Reason {
         Reason::new(match self {
             _ if !v.is_finite() => format!("{v} is not a number to compute with (must be finite)"),
+            Range::Any => {
+                format!("{v:e} is too large to compute with (at most {LARGEST:e}); does it stand for a missing value?")
+            }
             Range::Density => format!("{v} is not a density (must be >= 0)"),
             Range::Count => format!(
                 "{v} is not a count (must be a whole number >= 0; weights of another kind are sampling weights)"

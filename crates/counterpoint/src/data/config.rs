@@ -29,6 +29,7 @@ use super::target::TargetColumns;
 use super::weighting::Weighting;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize, Serializer};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// The name looked for beside a log.
@@ -259,7 +260,7 @@ impl LogConfig {
         };
         let named = self.action.iter().flatten().chain(&excluded).chain(&predicted);
         let taken: Vec<&String> = roles.into_iter().flatten().chain(named).collect();
-        let mut contexts: Vec<String> = Vec::new();
+        let (mut contexts, mut seen) = (Vec::<String>::new(), HashSet::new());
         for name in self.context.iter().flatten() {
             let found: Vec<&String> = match (columns.contains(name), glob::Pattern::new(name)) {
                 (false, Ok(pattern)) if name.contains(['*', '?']) => {
@@ -270,11 +271,7 @@ impl LogConfig {
             if found.is_empty() {
                 return Err(Error::data(format!("no column matches the context {name:?}")).hint(listed(columns)));
             }
-            for column in found {
-                if !contexts.contains(column) {
-                    contexts.push(column.clone());
-                }
-            }
+            contexts.extend(found.into_iter().filter(|column| seen.insert(column.as_str())).cloned());
         }
         self.context = Some(contexts);
         Ok(())

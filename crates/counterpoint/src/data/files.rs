@@ -10,7 +10,7 @@
 
 use crate::error::{Error, Result};
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::NamedTempFile;
@@ -64,6 +64,12 @@ pub fn check_output(path: impl AsRef<Path>, inputs: &[PathBuf]) -> Result<()> {
     if path.is_dir() || path.file_name().is_none() {
         let example = path.join("policy.json");
         return bad("it is a directory".into(), format!("name a file, for example {}", example.display()));
+    }
+    if path.as_os_str() == "-" {
+        return bad(
+            "outputs are files; standard output has the words".into(),
+            "name a file, or ./- if that is its name".into(),
+        );
     }
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     if let Some(parent) = parent.filter(|p| !p.is_dir()) {
@@ -189,9 +195,20 @@ pub(crate) fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |m| m.len())
 }
 
+/// No policy, recipe, journal or state is longer; a device may be without end.
+const LONGEST_TEXT: u64 = 1 << 28;
+
 /// Reads a text file.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|e| Error::io(path, e))
+    let mut text = String::new();
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    file.take(LONGEST_TEXT + 1).read_to_string(&mut text).map_err(|e| Error::io(path, e))?;
+    match text.len() as u64 > LONGEST_TEXT {
+        true => Err(Error::data(format!("it is longer than {} MiB", LONGEST_TEXT >> 20))
+            .at(path.display().to_string())
+            .hint("is it the right file? Policies, recipes, certificates and log.toml are short texts")),
+        false => Ok(text),
+    }
 }
 
 /// Writes a text file whole or not at all.

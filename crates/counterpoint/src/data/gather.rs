@@ -119,10 +119,10 @@ fn fill(blocks: &[Block], c: usize) -> Option<f64> {
         gaps |= v.is_nan();
         if !v.is_nan() {
             n += 1.0;
-            mean += (v - mean) / n; // never larger than the largest value
+            mean += (v - mean) / n; // never larger than the largest value, and that can be squared
         }
     }
-    gaps.then_some(if f64::is_finite(mean) { mean } else { 0.0 })
+    gaps.then_some(mean)
 }
 
 /// How contexts as they were read become columns of numbers.

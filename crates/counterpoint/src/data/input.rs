@@ -141,7 +141,11 @@ pub(crate) fn check_word(word: &str) -> Result<()> {
 
 /// Words for an error: at most forty of them, quoted.
 pub(crate) fn list<S: AsRef<str>>(words: &[S]) -> String {
-    let shown: Vec<String> = words.iter().take(40).map(|w| format!("{:?}", w.as_ref())).collect();
+    let short = |w: &str| match w.char_indices().nth(80) {
+        Some((end, _)) => format!("{:?}...", &w[..end]),
+        None => format!("{w:?}"),
+    };
+    let shown: Vec<String> = words.iter().take(40).map(|w| short(w.as_ref())).collect();
     match words.len() {
         n if n > 40 => format!("{} and {} more", shown.join(", "), n - 40),
         _ => shown.join(", "),

@@ -370,3 +370,19 @@ impl TargetPolicy for ModelPolicy {
         Some(self.clone().into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_cost_lies_at_the_lowest_point_of_a_parabola_or_at_an_end() {
+        let knots = [0.0, 1.0, 2.0, 3.0, 4.0];
+        for (bottom, want) in [(1.3, 1.3), (2.6, 2.6), (0.8, 0.8), (-3.0, 0.0), (9.0, 4.0)] {
+            let costs = knots.map(|k| (k - bottom) * (k - bottom));
+            let found = least(&knots, &costs, 2.0, [0.0, 4.0]);
+            assert!((found - want).abs() < 1e-12, "{bottom}: {found}");
+        }
+        assert_eq!(least(&knots, &[1.0; 5], 3.2, [0.0, 4.0]), 3.0, "of equal costs the nearest to home");
+    }
+}

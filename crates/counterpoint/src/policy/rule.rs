@@ -121,6 +121,11 @@ impl RulePolicy {
         RulePolicy { noise: Some(Noise::normal(std)), ..self }
     }
 
+    /// Whether there is noise around the rule, and with it a density.
+    pub fn has_noise(&self) -> bool {
+        self.noise.is_some()
+    }
+
     /// The rule alone.
     #[must_use]
     pub fn without_noise(self) -> Self {

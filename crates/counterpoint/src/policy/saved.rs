@@ -137,6 +137,14 @@ impl SavedPolicy {
         }
     }
 
+    /// Whether a draw can be used and logged: an action of finite numbers, and a density that is one. A rule without noise acts without a
+    /// density; of all others one that is no number comes of a mean that is none, such as a gamma policy's at 0.
+    pub fn usable(&self, action: &[f64], log_density: f64) -> bool {
+        let silent = matches!(self, SavedPolicy::Rule(rule) if !rule.has_noise());
+        let density = log_density.exp();
+        action.iter().all(|v| v.is_finite()) && (silent || density > 0.0 && density.is_finite())
+    }
+
     fn inner(&self) -> &dyn TargetPolicy {
         match self {
             SavedPolicy::Parametric(policy) => policy,

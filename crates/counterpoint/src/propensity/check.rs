@@ -216,4 +216,18 @@ mod tests {
         assert!(with(-701.0, 1.0).unwrap_err().contains("row 5"));
         assert!(with(-1.0, 701.0).is_err());
     }
+
+    /// A fifth of the actions may be one action, and twenty must differ.
+    #[test]
+    fn actions_that_are_mostly_one_have_no_density() {
+        let with = |same: usize, others: usize| {
+            let a = std::iter::repeat_n(0.0, same).chain((1..=others).map(|i| i as f64)).collect();
+            let sample = Sampled { a, ..Sampled::default() };
+            atoms(MIN_ROWS, &sample, &["a".into()]).map(|found| found[0].most).map_err(|e| e.to_string())
+        };
+        assert_eq!(with(20, 80), Ok((0.0, 0.2)));
+        assert!(with(21, 79).unwrap_err().contains("21% of the actions are exactly 0"));
+        assert!(with(1, 18).unwrap_err().contains("only 19 different actions"));
+        assert_eq!(with(1, 19), Ok((0.0, 0.0)));
+    }
 }

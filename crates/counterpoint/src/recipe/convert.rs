@@ -199,7 +199,7 @@ impl Flat {
     }
 
     /// The range of every field that is written.
-    pub(super) fn check_ranges(&self) -> Result<()> {
+    pub(crate) fn check_ranges(&self) -> Result<()> {
         let whole = [
             ("anchors", self.anchors, 2, 200),
             ("centres", self.centres, 1, 1000),
@@ -209,6 +209,7 @@ impl Flat {
             ("max_iterations", self.max_iterations, 1, 100_000),
             ("proximal_steps", self.proximal_steps, 0, 1000),
             ("starts", self.starts, 1, 1000),
+            ("seed", self.seed.map(|seed| usize::try_from(seed).unwrap_or(usize::MAX)), 0, i64::MAX as usize), // what TOML can hold
         ];
         for (field, v, low, high) in whole {
             within(field, v, low, high)?;

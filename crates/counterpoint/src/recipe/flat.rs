@@ -10,6 +10,7 @@ use crate::features::{Anchors, ContextKind, Scale};
 use crate::folds::Precision;
 use crate::policy::{AxisScale, Family, mean_choices};
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// The ways to set the std: by name, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -171,6 +172,11 @@ macro_rules! flat {
                 match field { $( stringify!($name) => self.$name = None, )+ _ => {} }
             }
 
+            /// Takes one field over from another table.
+            pub(crate) fn take(&mut self, field: &str, from: &Flat) {
+                match field { $( stringify!($name) => self.$name.clone_from(&from.$name), )+ _ => {} }
+            }
+
             /// Whether both have this field alike.
             pub(super) fn agrees(&self, other: &Flat, field: &str) -> bool {
                 match field { $( stringify!($name) => self.$name == other.$name, )+ _ => false }
@@ -330,7 +336,7 @@ impl Flat {
 
     /// The choice that a field belongs to, if for the choices made here the field has no effect.
     pub(crate) fn stranger(&self, field: &str) -> Option<&'static str> {
-        let (d, f) = (Flat::defaults(), self);
+        let (d, f) = (Flat::known(), self);
         let (policy, std) = (Some(f.meant()), f.std.or(d.std));
         if field == "tail" && policy == Some(PolicyName::Greedy) && f.objective != Some(ObjectiveName::Cvar) {
             return Some("objective = cvar");
@@ -381,8 +387,14 @@ impl Flat {
         (!used).then_some(home)
     }
 
+    /// The defaults, made once.
+    fn known() -> &'static Flat {
+        static KNOWN: OnceLock<Flat> = OnceLock::new();
+        KNOWN.get_or_init(Flat::defaults)
+    }
+
     fn needs_model(&self) -> bool {
-        let d = Flat::defaults();
+        let d = Flat::known();
         let estimator = self.estimator.or(d.estimator).map(|e| choice(e, 1.0, (0.0, 1.0)));
         estimator.is_some_and(|e| e.estimator().needs_model()) || self.start == Some(StartName::Direct)
     }
@@ -393,8 +405,22 @@ impl Flat {
         written.filter_map(|f| self.stranger(f).map(|home| (*f, home)))
     }
 
+    /// With this seed where none is written.
+    pub(crate) fn seeded(self, seed: u64) -> Flat {
+        Flat { seed: self.seed.or(Some(seed)), ..self }
+    }
+
+    /// What decides which fields have an effect: the choices, of settings only what matters here.
+    pub(crate) fn chosen(&self) -> Flat {
+        let mut chosen = Flat::default();
+        Self::CHOICES.iter().for_each(|field| chosen.take(field, self));
+        chosen.std = chosen.std.map(|std| if let StdKind::Fixed(_) = std { StdKind::Fixed(1.0) } else { std });
+        chosen.proximal_steps = chosen.proximal_steps.map(|steps| steps.min(1));
+        chosen
+    }
+
     /// Without the fields that have no effect.
-    pub(super) fn effective(mut self) -> Flat {
+    pub(crate) fn effective(mut self) -> Flat {
         let strangers: Vec<&str> = self.strangers().map(|(f, _)| f).collect();
         strangers.iter().for_each(|f| self.clear(f));
         self

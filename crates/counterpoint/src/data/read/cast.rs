@@ -7,9 +7,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow_schema::DataType;
+use std::sync::Arc;
 
 /// Words of one batch that take more bytes are no words.
-const MOST_TEXT: usize = 1 << 30;
+const MOST_TEXT: usize = 1 << 28;
 
 /// The values of a dictionary, row by row.
 pub(super) fn unpacked(array: &ArrayRef) -> Result<ArrayRef> {
@@ -17,12 +18,26 @@ pub(super) fn unpacked(array: &ArrayRef) -> Result<ArrayRef> {
     // one long word, named by every row, would be written out as often
     let longest = text(packed.values()).map_or(0, |w| w.iter().flatten().map(str::len).max().unwrap_or_default());
     if longest.saturating_mul(array.len()) > MOST_TEXT {
-        return Err(Error::data(format!("it holds words of up to {longest} bytes")).hint("leave the column out"));
+        return Err(too_long(longest));
     }
     arrow_select::take::take(packed.values(), packed.keys(), None).map_err(|e| Error::data(e.to_string()))
 }
 
-/// Text of any width.
+/// The refusal of a column of long texts.
+fn too_long(longest: usize) -> Error {
+    Error::data(format!("it holds words of up to {longest} bytes")).hint("leave the column out")
+}
+
+/// Text of any width as it is read here; a few thousand rows that hold more than [`MOST_TEXT`] are refused.
+pub(super) fn short_text(array: &ArrayRef) -> Result<ArrayRef> {
+    let longest = || match array.as_string_view_opt() {
+        Some(words) => words.iter().flatten().map(str::len).max(),
+        None => array.as_string_opt::<i64>().and_then(|words| words.iter().flatten().map(str::len).max()),
+    };
+    text(array).map(|words| Arc::new(words) as ArrayRef).ok_or_else(|| too_long(longest().unwrap_or_default()))
+}
+
+/// Text of any width; `None` for other types, and for more of it than [`MOST_TEXT`].
 pub(super) fn text(array: &ArrayRef) -> Option<StringArray> {
     match array.data_type() {
         DataType::Utf8 => Some(array.as_string::<i32>().clone()),
@@ -105,7 +120,8 @@ pub(super) fn written(array: &ArrayRef) -> Option<StringArray> {
         DataType::Boolean => Some(array.as_boolean().iter().map(|v| v.map(|v| v.to_string())).collect()),
         DataType::UInt64 => Some(array.as_primitive::<UInt64Type>().iter().map(|v| v.map(|v| v.to_string())).collect()),
         DataType::Float16 | DataType::Float32 | DataType::Float64 => {
-            Some(floats(array)?.iter().map(|v| v.map(|v| v.to_string())).collect())
+            // NaN is how some programs write a missing number
+            Some(floats(array)?.iter().map(|v| v.filter(|v| !v.is_nan()).map(|v| v.to_string())).collect())
         }
         _ => text(array).or_else(|| decimals(array)),
     }
@@ -115,7 +131,6 @@ pub(super) fn written(array: &ArrayRef) -> Option<StringArray> {
 mod tests {
     use super::*;
     use arrow_array::*;
-    use std::sync::Arc;
 
     /// A column with gaps, where it could be read at all.
     type Cells<T> = Option<Vec<Option<T>>>;

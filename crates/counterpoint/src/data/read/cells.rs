@@ -12,7 +12,6 @@ use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
-use std::sync::Arc;
 
 /// The numbers of a column; what is missing or does not spell a number is NaN.
 pub(super) fn numbers(array: &ArrayRef) -> Result<ScalarBuffer<f64>> {
@@ -128,11 +127,11 @@ pub(super) fn misspelt(array: &ArrayRef, numbers: &[f64]) -> Option<(usize, Reas
     strange.filter_map(|i| why(array, i).map(|r| (i, r))).find(|(_, r)| r.hint.is_some())
 }
 
-/// Unpacks dictionaries and the kinds of text; refuses what is neither number nor word.
-fn plain(array: &ArrayRef) -> Result<ArrayRef> {
+/// Refuses types that are neither numbers nor words.
+pub(super) fn readable(kind: &DataType) -> Result<()> {
     let refuse =
         |what: &str, hint: &str| Err(Error::data(format!("it holds {what}, which are not numbers")).hint(hint));
-    match array.data_type() {
+    match kind {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) => {
             let hint = "write a number in its place, such as the hour of the day or days since a start";
             refuse("dates or times", hint)
@@ -141,13 +140,18 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             refuse("bytes", "write the column as numbers or as text")
         }
-        kind if kind.is_nested() && !matches!(kind, DataType::Dictionary(..)) => {
-            refuse("lists or records", "write each of their entries as a column of its own")
-        }
+        DataType::Dictionary(_, values) => readable(values),
+        kind if kind.is_nested() => refuse("lists or records", "write each of their entries as a column of its own"),
+        _ => Ok(()),
+    }
+}
+
+/// Unpacks dictionaries and the kinds of text; refuses what is neither number nor word.
+fn plain(array: &ArrayRef) -> Result<ArrayRef> {
+    readable(array.data_type())?;
+    match array.data_type() {
         DataType::Dictionary(..) => plain(&cast::unpacked(array)?),
-        DataType::LargeUtf8 | DataType::Utf8View => {
-            Ok(cast::text(array).map_or_else(|| array.clone(), |words| Arc::new(words)))
-        }
+        DataType::LargeUtf8 | DataType::Utf8View => cast::short_text(array),
         _ => Ok(array.clone()),
     }
 }

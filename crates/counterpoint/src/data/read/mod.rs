@@ -17,6 +17,7 @@ mod ipc;
 mod jsonl;
 mod open;
 mod pack;
+mod pages;
 mod quotes;
 pub(super) mod remote;
 mod stdin;
@@ -45,6 +46,7 @@ use collect::Collector;
 use find::find;
 use open::{Pieces, Typed};
 use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Which column of a table plays which part in a log.
@@ -320,19 +322,14 @@ fn append(table: &mut Table, batch: &Batch, names: &[&str], typed: &[Typed]) -> 
 
 /// Each name once, in order.
 fn unique<S: AsRef<str>>(names: &[S]) -> Vec<&str> {
-    let mut once: Vec<&str> = Vec::new();
-    for name in names.iter().map(AsRef::as_ref) {
-        if !once.contains(&name) {
-            once.push(name);
-        }
-    }
-    once
+    let mut seen = HashSet::new();
+    names.iter().map(AsRef::as_ref).filter(|name| seen.insert(*name)).collect()
 }
 
 /// The columns of a batch of unique columns, one for each name.
 fn spread(batch: &Batch, names: &[String]) -> Vec<ArrayRef> {
-    let once = unique(names);
-    names.iter().filter_map(|n| once.iter().position(|o| o == n)).map(|i| batch.columns[i].clone()).collect()
+    let places: HashMap<&str, usize> = unique(names).into_iter().enumerate().map(|(i, n)| (n, i)).collect();
+    names.iter().map(|n| batch.columns[places[n.as_str()]].clone()).collect()
 }
 
 /// By the type of a column, or, where it has none, by its cells.

@@ -2,20 +2,23 @@
 
 use super::super::input::list;
 use super::super::store::{self, Store};
-use super::cells::spells;
+use super::cells::{self, spells};
 use super::csv;
 use super::find::{Kind, Piece};
 use super::ipc;
 use super::jsonl;
+use super::pages::{self, Checked};
 use super::remote::{self, is_remote};
 use super::stdin::{self, is_stdin};
 use super::sums::{self, Sums};
 use crate::error::{Error, Result, nearest};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::FileMetaData;
 use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -148,10 +151,10 @@ impl Iterator for Batches {
 
 /// A file whose columns are known and not yet chosen.
 enum Opened {
-    Parquet(Box<ParquetRecordBatchReaderBuilder<File>>),
+    Parquet(File, Box<ArrowReaderMetadata>),
     Csv(Box<csv::Cells>),
     Json(Box<jsonl::Lines>),
-    Arrow(PathBuf, Vec<String>),
+    Arrow(PathBuf, SchemaRef),
     Store(Box<store::Cells>),
     Remote(Box<remote::Parquet>),
 }
@@ -164,14 +167,20 @@ fn open(piece: &Piece) -> Result<Opened> {
     if is_remote(path) {
         return of_remote(path);
     }
+    // looked at before it is opened: opening a pipe waits for somebody who writes
+    let facts = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    if !facts.is_file() {
+        return Err(Error::data("it is a pipe or a device, not a file")
+            .hint("name - for standard input: it may be CSV or JSON lines, packed with gzip or not"));
+    }
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    if file.metadata().map_err(|e| Error::io(path, e))?.len() == 0 {
+    if facts.len() == 0 {
         return Err(Error::data("the file is empty (0 bytes)").hint("remove it, or write it again"));
     }
     match Kind::of(path)? {
         Kind::Parquet => {
-            let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken))?;
-            Ok(Opened::Parquet(Box::new(builder)))
+            let facts = pages::facts(&file)?;
+            Ok(Opened::Parquet(file, Box::new(facts)))
         }
         Kind::Csv => Ok(Opened::Csv(Box::new(csv::open(Box::new(file))?))),
         Kind::CsvGz => Ok(Opened::Csv(Box::new(csv::open(unpacked(Box::new(file)))?))),
@@ -193,7 +202,7 @@ fn of_arrow(path: &Path, mut file: impl Searched) -> Result<Opened> {
             broken(e).hint("is the file complete? A stream of Arrow messages must be written as an Arrow file")
         })
     })?;
-    Ok(Opened::Arrow(path.to_path_buf(), reader.schema().fields().iter().map(|f| f.name().clone()).collect()))
+    Ok(Opened::Arrow(path.to_path_buf(), reader.schema()))
 }
 
 fn of_remote(path: &Path) -> Result<Opened> {
@@ -237,10 +246,10 @@ fn of_stdin(mut from: Bytes) -> Result<Opened> {
 impl Opened {
     fn header(&self) -> Vec<String> {
         match self {
-            Opened::Parquet(b) => b.schema().fields().iter().map(|f| f.name().clone()).collect(),
+            Opened::Parquet(_, facts) => facts.schema().fields().iter().map(|f| f.name().clone()).collect(),
             Opened::Csv(c) => c.header().to_vec(),
             Opened::Json(l) => l.header().to_vec(),
-            Opened::Arrow(_, header) => header.clone(),
+            Opened::Arrow(_, schema) => schema.fields().iter().map(|f| f.name().clone()).collect(),
             Opened::Store(cells) => cells.header(),
             Opened::Remote(parquet) => parquet.header(),
         }
@@ -257,16 +266,20 @@ impl Opened {
             Opened::Csv(cells) => Ok(Box::new((*cells).choose(names)?)),
             Opened::Json(lines) => Ok(Box::new((*lines).choose(names)?)),
             Opened::Store(cells) => Ok(Box::new((*cells).choose(names)?)),
-            Opened::Parquet(builder) => {
+            Opened::Parquet(file, facts) => {
                 let chosen = chosen()?;
-                let sums = sums_of(builder.metadata().file_metadata(), names);
-                let mask = ProjectionMask::roots(builder.parquet_schema(), chosen.clone());
+                readable(facts.schema(), &chosen)?;
+                let sums = sums_of(facts.metadata().file_metadata(), names);
+                let mask = ProjectionMask::roots(facts.parquet_schema(), chosen.clone());
+                let file = Checked::new(file, chosen.len());
+                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, *facts);
                 let reader = guarded(|| builder.with_projection(mask).with_batch_size(BATCH).build().map_err(broken))?;
                 Ok(Box::new(batches(reader.map(|b| b.map_err(broken)), chosen, sums)))
             }
-            Opened::Remote(parquet) => Ok((*parquet).choose(chosen()?, names)),
-            Opened::Arrow(path, _) => {
+            Opened::Remote(parquet) => (*parquet).choose(chosen()?, names),
+            Opened::Arrow(path, schema) => {
                 let chosen = chosen()?;
+                readable(&schema, &chosen)?;
                 let mut sorted = chosen.clone();
                 sorted.sort_unstable();
                 let file: Box<dyn Searched> = match is_remote(&path) {
@@ -281,6 +294,13 @@ impl Opened {
             }
         }
     }
+}
+
+/// Refuses columns of a type that is not read, before any of them is decoded.
+pub(super) fn readable(schema: &Schema, chosen: &[usize]) -> Result<()> {
+    chosen.iter().map(|i| schema.field(*i)).try_for_each(|field| {
+        cells::readable(field.data_type()).map_err(|e| e.at(format!("column {:?}", field.name())))
+    })
 }
 
 /// The checksums that a Parquet file of ours has of these columns.
@@ -342,28 +362,33 @@ pub(super) fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// The columns of a batch, which has them in the order of the file, in the order they were asked for.
 fn in_order(batch: &RecordBatch, chosen: &[usize]) -> Batch {
-    let rank = |i: &usize| chosen.iter().filter(|j| *j < i).count();
+    let mut sorted = chosen.to_vec();
+    sorted.sort_unstable();
+    let rank = |i: &usize| sorted.partition_point(|j| j < i);
     Batch { rows: batch.num_rows(), columns: chosen.iter().map(|i| batch.column(rank(i)).clone()).collect() }
 }
 
 /// Where the names stand in a header; a name that is missing or there twice is refused.
 pub(super) fn wanted(header: &[String], names: &[&str]) -> Result<Vec<usize>> {
-    let mut found = Vec::new();
-    for name in names {
-        let mut places = (0..header.len()).filter(|&i| header[i] == *name);
-        let place = places.next().ok_or_else(|| Error::data(format!("there is no column {name:?}")))?;
-        if places.next().is_some() {
-            return Err(Error::data(format!("there are two columns {name:?}")));
-        }
-        found.push(place);
+    let asked: HashSet<&str> = names.iter().copied().collect();
+    let mut places: HashMap<&str, (usize, usize)> = HashMap::new(); // where first, and how often
+    for (i, name) in header.iter().enumerate().filter(|(_, name)| asked.contains(name.as_str())) {
+        places.entry(name).or_insert((i, 0)).1 += 1;
     }
-    Ok(found)
+    let place = |name: &&str| match places.get(name) {
+        Some((place, 1)) => Ok(*place),
+        Some(_) => Err(Error::data(format!("there are two columns {name:?}"))),
+        None => Err(Error::data(format!("there is no column {name:?}"))),
+    };
+    names.iter().map(place).collect()
 }
 
 /// The columns there are, and the one that was perhaps meant.
 pub(in super::super) fn columns_hint(header: &[String], names: &[&str]) -> String {
-    let missing = names.iter().find(|n| !header.iter().any(|h| h == *n));
-    let twice = names.iter().find(|n| header.iter().filter(|h| h == *n).count() > 1);
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    header.iter().for_each(|h| *times.entry(h).or_default() += 1);
+    let missing = names.iter().find(|n| !times.contains_key(*n));
+    let twice = names.iter().find(|n| times.get(*n).is_some_and(|t| *t > 1));
     let near = missing.and_then(|n| nearest(n, header));
     let all = list(header);
     match (twice, near) {

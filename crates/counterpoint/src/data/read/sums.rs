@@ -36,11 +36,16 @@ fn add(sum: &mut Checksum, column: &ArrayRef) {
     } else if let Some(v) = column.as_primitive_opt::<Int64Type>() {
         v.iter().for_each(|v| sum.add_word(v.unwrap_or_default() as u64));
     } else if let Some(v) = column.as_string_opt::<i32>() {
-        for word in v.iter().map(Option::unwrap_or_default) {
-            sum.add_word(word.len() as u64);
-            sum.add(word.as_bytes());
-        }
+        v.iter().for_each(|word| add_text(sum, word));
+    } else if let Some(v) = column.as_string_view_opt() {
+        v.iter().for_each(|word| add_text(sum, word)); // the same text, as it is read from Parquet
     }
+}
+
+fn add_text(sum: &mut Checksum, word: Option<&str>) {
+    let word = word.unwrap_or_default();
+    sum.add_word(word.len() as u64);
+    sum.add(word.as_bytes());
 }
 
 /// Checksums on their way through a file.

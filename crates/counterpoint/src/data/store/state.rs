@@ -99,6 +99,7 @@ impl State {
     pub(super) fn parse(text: &[u8]) -> Result<Self> {
         let state: State =
             serde_json::from_slice(text).map_err(|e| damaged(format!("its contents cannot be read: {e}")))?;
+        state.check_counts()?;
         let names = state.config()?.context.unwrap_or_default();
         if !state.contexts.is_empty() && !names.iter().eq(state.contexts.iter().map(|f| &f.name)) {
             return Err(damaged("its contexts are not those of its columns"));
@@ -112,6 +113,16 @@ impl State {
             levels.iter().try_for_each(|w| check_word(w))?;
         }
         Ok(state)
+    }
+
+    /// Rows that are held or were left out were seen, and can be counted on from.
+    fn check_counts(&self) -> Result<()> {
+        let (left, by_column) = (self.dropped.rows as u64, self.dropped.columns.iter().map(|(_, n)| *n as u64));
+        let known = self.rows.checked_add(left).is_some_and(|known| known <= self.seen && self.seen <= 1 << 53);
+        match known && by_column.max().is_none_or(|most| most <= self.seen) {
+            true => Ok(()),
+            false => Err(damaged("it says it has more rows than it has seen")),
+        }
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {
@@ -218,5 +229,29 @@ impl Slot {
         let words = [word(0)?, word(1)?, word(2)?, word(3)?];
         let [sequence, place, length, checksum] = words;
         (Checksum::of_words(&words).value() == word(4)?).then_some(Slot { sequence, place, length, checksum })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_cannot_be_added_up_are_refused() {
+        let config = "context = []\naction = \"a\"\nreward = \"y\"\npropensity = \"p\"\n";
+        let plain = State::new(&LogConfig::from_toml(config).unwrap(), false, Vec::new());
+        let read = |state: &State| State::parse(&state.to_json());
+        let good = State { seen: 9, rows: 7, dropped: Dropped { rows: 2, columns: vec![("a".into(), 2)] }, ..plain };
+        assert_eq!(read(&good).unwrap(), good);
+        let dropped = |rows, n| Dropped { rows, columns: vec![("a".into(), n)] };
+        for bad in [
+            State { seen: u64::MAX, ..good.clone() },
+            State { rows: u64::MAX, ..good.clone() },
+            State { dropped: dropped(usize::MAX, 2), ..good.clone() },
+            State { dropped: dropped(2, usize::MAX), ..good.clone() },
+            State { rows: 8, ..good.clone() },
+        ] {
+            assert!(read(&bad).unwrap_err().to_string().contains("more rows than it has seen"));
+        }
     }
 }

@@ -344,4 +344,33 @@ mod tests {
         assert_eq!(mu, same);
         assert!((mu[0] - 2.5).abs() < 1e-14);
     }
+
+    #[test]
+    fn slopes_backward_are_those_of_the_outputs_forward() {
+        let network = Network { map: ContextMap::Linear, units: 2, link: Link::Softplus };
+        let (q, psi, slope) = (2, [0.5, -1.0], [0.7, -0.3]);
+        let beta: Vec<f64> = (1..=10).map(|i| 0.1 * f64::from(i)).collect(); // W, V, b
+        let forward = |beta: &[f64]| {
+            let (mut mu, mut cache) = ([0.0; 2], [0.0; 4]);
+            network.row(beta, &psi, &mut mu, &mut cache);
+            (slope.iter().zip(mu).map(|(s, m)| s * m).sum::<f64>(), cache)
+        };
+        let mut entries = [0.0; 14];
+        network.back(&psi, &forward(&beta).1, &slope, &mut entries);
+        let entry = |c: usize, i: usize| entries[c * 7 + i];
+        for at in 0..beta.len() {
+            let want = match at {
+                0..4 => (0..q).map(|c| entry(c, at) * beta[4 + at % 2 * q + c]).sum(),
+                4..8 => entry((at - 4) % q, 4 + (at - 4) / q),
+                _ => entry(at - 8, 6),
+            };
+            let beside = |step: f64| {
+                let mut moved = beta.clone();
+                moved[at] += step;
+                forward(&moved).0
+            };
+            let got = (beside(1e-5) - beside(-1e-5)) / 2e-5;
+            assert!((got - want).abs() < 1e-9, "{at}: {got} and {want}"); // h^2 of the third slope, and rounding / h
+        }
+    }
 }

@@ -58,7 +58,11 @@ impl Parquet {
         match self.0 {}
     }
 
-    pub(in super::super) fn choose(self, _: Vec<usize>, _: &[&str]) -> Box<dyn Iterator<Item = Result<Batch>> + Send> {
+    pub(in super::super) fn choose(
+        self,
+        _: Vec<usize>,
+        _: &[&str],
+    ) -> Result<Box<dyn Iterator<Item = Result<Batch>> + Send>> {
         match self.0 {}
     }
 }

@@ -3,16 +3,15 @@
 //! While one row group is decoded the next is fetched, so two are held, packed as they lie in the file. A request for each column chunk;
 //! neighbours are fetched as one.
 
-use super::super::open::{BATCH, Batch, batches, broken, guarded, sums_of};
+use super::super::open::{BATCH, Batch, batches, broken, guarded, readable, sums_of};
+use super::super::pages::{self, Checked};
 use super::object::{Coming, Object};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 use bytes::buf::{Buf, Reader};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 use std::ops::Range;
@@ -75,7 +74,7 @@ impl Parquet {
         let start = object.size().saturating_sub(END);
         let parts = vec![(start, object.part(start..object.size())?)];
         let here = Here { object: object.clone(), parts };
-        let facts = guarded(|| ArrowReaderMetadata::load(&here, ArrowReaderOptions::default()).map_err(broken))?;
+        let facts = pages::facts(&here)?;
         Ok(Parquet { object, facts })
     }
 
@@ -87,11 +86,14 @@ impl Parquet {
         self,
         chosen: Vec<usize>,
         names: &[&str],
-    ) -> Box<dyn Iterator<Item = Result<Batch>> + Send> {
+    ) -> Result<Box<dyn Iterator<Item = Result<Batch>> + Send>> {
+        readable(self.facts.schema(), &chosen)?;
         let sums = sums_of(self.facts.metadata().file_metadata(), names);
         let mask = ProjectionMask::roots(self.facts.parquet_schema(), chosen.clone());
-        let groups = Groups { object: self.object, facts: self.facts, mask, next: 0, coming: None, reader: None };
-        Box::new(batches(groups, chosen, sums))
+        let columns = chosen.len();
+        let groups =
+            Groups { object: self.object, facts: self.facts, mask, columns, next: 0, coming: None, reader: None };
+        Ok(Box::new(batches(groups, chosen, sums)))
     }
 }
 
@@ -100,6 +102,7 @@ struct Groups {
     object: Object,
     facts: ArrowReaderMetadata,
     mask: ProjectionMask,
+    columns: usize,
     /// The row group that is fetched next.
     next: usize,
     coming: Option<(usize, Vec<Range<u64>>, Coming)>,
@@ -146,7 +149,7 @@ impl Groups {
             let Some((group, ranges, coming)) = self.coming.take() else { return Ok(None) };
             let parts = ranges.iter().map(|r| r.start).zip(coming.wait()?).collect();
             self.fetch()?;
-            let here = Here { object: self.object.clone(), parts };
+            let here = Checked::new(Here { object: self.object.clone(), parts }, self.columns);
             let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(here, self.facts.clone());
             let builder = builder.with_projection(self.mask.clone()).with_row_groups(vec![group]);
             self.reader = Some(builder.with_batch_size(BATCH).build().map_err(broken)?);
