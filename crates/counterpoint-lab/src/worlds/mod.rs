@@ -3,7 +3,8 @@
 //! In most of them the outcome depends on contexts and chance but not on the action, so that every policy is worth exactly what the log
 //! is, whatever it plays: `deploy` is then an error. In others the policy mirrors the log about the best action (again no gain), plays
 //! where the log never was (worse, but no row shows it), or is truly better. [`CELLS`] and [`ATTACKS`] helped to find the rules, [`FOES`] and
-//! [`STRANGERS`] came after them; in [`LEARNABLE`] worlds the policy is not given but learned from the log.
+//! [`STRANGERS`] came after them, [`NEWCOMERS`] last; in [`LEARNABLE`] worlds the policy is not given but learned from the log, and [`QUESTIONS`]
+//! ask something other than whether to deploy.
 
 mod attacks;
 mod cells;
