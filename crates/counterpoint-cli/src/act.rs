@@ -77,7 +77,7 @@ impl Act {
                 }
                 far.look(*row, &x);
                 kept.push(i);
-                rows.push(*row as f64);
+                rows.push(*row as i64);
                 density.push(log_density.exp());
                 actions.iter_mut().zip(a).for_each(|(to, v)| to.push(v));
                 means.iter_mut().zip(mean).for_each(|(to, v)| to.push(v));
@@ -89,7 +89,7 @@ impl Act {
         let drawn = rows.len();
         let first = match (self.id.clone(), ids) {
             (Some(name), Some(column)) => (name, column),
-            _ => ("row".into(), Column::Numbers(rows)),
+            _ => ("row".into(), Column::Integers(rows)),
         };
         let mut columns = vec![first];
         columns.extend(names.iter().cloned().zip(actions.into_iter().map(Column::Numbers)));

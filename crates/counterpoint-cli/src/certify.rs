@@ -348,6 +348,7 @@ pub(crate) fn tell_ratio(r: &Ratio, finding: Option<&Finding>) {
 fn tell_guarded(guarded: &GuardedCertificate) {
     let kept = guarded.guardrails.iter().all(|g| g.holds);
     let (what, news) = match (kept, guarded.verdict) {
+        (false, Verdict::Keep) => ("NOT all hold: KEEP", say::News::Bad),
         (false, _) => ("NOT all hold", say::News::Bad),
         (true, Verdict::Deploy) => ("all hold: DEPLOY", say::News::Good),
         (true, _) => ("all hold", say::News::Mixed),
@@ -444,13 +445,13 @@ pub(crate) fn tell(c: &Certificate, outcome: &str) {
         }
         None => row("difference (paired)", &c.difference),
     }
+    let effective = match c.test.clusters {
+        None => format!(", {:.0} effective ({:.1}%)", c.test.effective, 100.0 * c.test.effective_share),
+        Some(all) => format!(" in {all:.0} clusters, {:.0} effective ones", c.test.effective),
+    };
     say::line(format_args!(
-        "  one-sided p-value {:.2e}; {:.0} test rows, {:.0} effective ({:.1}%), mean weight {:.3}",
-        c.p_value,
-        c.test.rows,
-        c.test.effective,
-        100.0 * c.test.effective_share,
-        c.test.mean_weight.estimate
+        "  one-sided p-value {:.2e}; {:.0} test rows{effective}, mean weight {:.3}",
+        c.p_value, c.test.rows, c.test.mean_weight.estimate
     ));
     if let Some(overturn) = &c.overturn {
         say::line("\n  What would overturn this?");

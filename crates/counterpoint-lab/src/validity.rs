@@ -208,24 +208,66 @@ pub fn family(world: World, c: &[Candidate], n: usize, logs: usize, seed: u64, t
     Ok(rate)
 }
 
-/// How often a confidence sequence ever leaves out the truth, over `paths` logs of `steps` rows of moons.
-pub fn crossings(c: &Candidate, steps: usize, paths: usize, confidence: f64) -> Result<Rate> {
-    let truth = -World::Light.value(c);
-    let crossed: Vec<bool> = (0..paths as u64)
+/// How often a confidence sequence ever leaves out the truth, over `paths` logs of `steps` rows of moons, looked at after every row: that of the
+/// value, and that of the difference to the log.
+pub fn crossings(c: &Candidate, steps: usize, paths: usize, confidence: f64) -> Result<[Rate; 2]> {
+    let truth = [-World::Light.value(c), World::Light.logged() - World::Light.value(c)];
+    let crossed: Vec<[bool; 2]> = (0..paths as u64)
         .into_par_iter()
         .map(|k| {
-            let mut monitor = Monitor::new(confidence, [-1.0, 0.1])?;
+            let mut monitor = Monitor::new(confidence, COSTS)?;
             let rows = &World::Light.scored(&[*c], steps, (77 << 24) + k)[0];
+            let mut left = [false; 2];
             for (log_w, y) in rows.log_w.iter().zip(&rows.y) {
-                let (lower, upper) = monitor.update(log_w.exp(), *y)?;
-                if truth < lower || truth > upper {
-                    return Ok(true);
+                let value = monitor.update(log_w.exp(), *y)?;
+                for (left, ((lower, upper), truth)) in
+                    left.iter_mut().zip([value, monitor.difference()].iter().zip(truth))
+                {
+                    *left |= truth < *lower || truth > *upper;
                 }
             }
-            Ok(false)
+            Ok(left)
         })
         .collect::<Result<_>>()?;
-    let mut rate = Rate::default();
-    crossed.into_iter().for_each(|c| rate.count(c));
-    Ok(rate)
+    let mut rates = [Rate::default(); 2];
+    crossed.into_iter().for_each(|c| rates.iter_mut().zip(c).for_each(|(r, c)| r.count(c)));
+    Ok(rates)
+}
+
+/// The costs of moons.
+const COSTS: [f64; 2] = [-1.0, 0.1];
+
+/// What is said of a gain that is there: by the guarantee and by the studentised interval, on average over logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ends {
+    /// The true gain.
+    pub gain: f64,
+    /// The lower end that the guarantee gives it, the range of outcomes being stated.
+    pub guarantee: f64,
+    /// That of the interval.
+    pub interval: f64,
+    /// The guarantee is above the truth.
+    pub wrong: Rate,
+}
+
+/// Lower ends of the gain of a policy of moons on `logs` logs of n valid and n test rows.
+pub fn lower_ends(c: &Candidate, n: usize, logs: usize, seed: u64) -> Result<Ends> {
+    let gain = World::Light.value(c) - World::Light.logged();
+    let ends: Vec<[f64; 2]> = (0..logs as u64)
+        .into_par_iter()
+        .map_init(Engine::single, |engine, k| {
+            let at = (seed << 24) + 2 * k;
+            let [valid, test] = [at, at + 1].map(|s| World::Light.scored(&[*c], n, s));
+            let terms = Terms { seed: k, cost_range: Some(COSTS), ..Terms::default() };
+            let c = certify_scored(engine, &valid, &test, &terms, Outcome::Cost)?;
+            Ok([c.bound.map_or(f64::NEG_INFINITY, |b| -b.difference), -c.difference.upper])
+        })
+        .collect::<Result<_>>()?;
+    let mut all = Ends { gain, ..Ends::default() };
+    for [guarantee, interval] in ends {
+        all.guarantee += guarantee / logs as f64;
+        all.interval += interval / logs as f64;
+        all.wrong.count(guarantee > gain);
+    }
+    Ok(all)
 }

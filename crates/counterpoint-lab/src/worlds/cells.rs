@@ -13,7 +13,7 @@ const SPREADS: Logging = Logging::Normal(Gauss { mean: |_| 0.0, std: |x| 0.3 + x
 const UNIFORM: Logging = Logging::Uniform { mean: |_| 0.0, reach: 1.0 };
 
 /// The mean of |x| for a standard normal x.
-const MEAN_ABS: f64 = 0.7978845608028654;
+pub(super) const MEAN_ABS: f64 = 0.7978845608028654;
 
 fn by_context(x: &[f64], _: f64, r: &mut ChaCha8Rng) -> f64 {
     x[0].abs() + 0.5 * normal(r)

@@ -1,5 +1,6 @@
 //! From a log to a certificate: policies that were learned or selected on the log itself, and are judged on its test part.
 
+use super::newcomers::{IN_TURN, TWO_POLICIES};
 use super::{Cell, Contexts, GAIN, Gauss, Logging, SAME, exponential, normal, uniform};
 use crate::suite::Method;
 use crate::validity::Rate;
@@ -47,6 +48,19 @@ pub const LEARNABLE: &[Cell] = &[
         logging: Logging::Uniform { mean: |_| 0.0, reach: 1.0 },
         outcome: |x, _, r| x[0] + normal(r),
         cost: false,
+        ..SAME
+    },
+    Cell {
+        name: "nothing, two policies in turn",
+        contexts: IN_TURN,
+        logging: TWO_POLICIES,
+        outcome: |x, _, r| 2.0 * x[2] + x[0] + 0.5 * normal(r),
+        cost: false,
+        ..SAME
+    },
+    Cell {
+        name: "nothing, binary 10% by context",
+        outcome: |x, _, r| f64::from(uniform(r) < 0.1 * (0.8 * x[0] - 0.32).exp().min(8.0)),
         ..SAME
     },
     Cell {
@@ -126,7 +140,8 @@ pub fn learned(cell: &Cell, method: &Method, n: usize, logs: usize, seed: u64) -
         let terms = Terms { seed: k, ..Terms::default() };
         let (valid, test) = (parts.valid.on(engine), parts.test.on(engine));
         let gains = cell.truth == super::Truth::Gain;
-        let oracle = gains.then(|| certify(&cell.policy, &valid, &test, &terms).is_ok_and(|c| c.deploys()));
+        let oracle =
+            gains.then(|| certify(&*(cell.plays)(cell.policy), &valid, &test, &terms).is_ok_and(|c| c.deploys()));
         let Ok((policy, _)) = method.policy(engine, &parts, &terms) else { return Ok((None, false, oracle)) };
         let Ok(c) = certify(&policy, &valid, &test, &terms) else { return Ok((None, false, oracle)) };
         let better = gains && c.deploys() && cell.excess(&policy, k) < -SAME_VALUE;

@@ -3,12 +3,16 @@
 //! In most of them the outcome depends on contexts and chance but not on the action, so that every policy is worth exactly what the log
 //! is, whatever it plays: `deploy` is then an error. In others the policy mirrors the log about the best action (again no gain), plays
 //! where the log never was (worse, but no row shows it), or is truly better. [`CELLS`] and [`ATTACKS`] helped to find the rules, [`FOES`] and
-//! [`STRANGERS`] came after them; in [`LEARNABLE`] worlds the policy is not given but learned from the log.
+//! [`STRANGERS`] came after them, [`NEWCOMERS`] last; in [`LEARNABLE`] worlds the policy is not given but learned from the log, and [`QUESTIONS`]
+//! ask something other than whether to deploy.
 
 mod attacks;
 mod cells;
 mod foes;
+mod laws;
 mod learned;
+mod newcomers;
+mod questions;
 mod rows;
 mod strangers;
 
@@ -16,6 +20,8 @@ pub use attacks::ATTACKS;
 pub use cells::CELLS;
 pub use foes::FOES;
 pub use learned::{Ends, LEARNABLE, learned};
+pub use newcomers::NEWCOMERS;
+pub use questions::{QUESTIONS, Question, asked};
 pub use rows::{
     Leads, Miswritten, Unlogged, clusters, leads, miswritten, run_clusters, run_unequal_clusters, unequal_clusters,
 };
@@ -118,12 +124,15 @@ pub enum Logging {
         /// Its mean.
         mean: Of,
     },
+    /// Any law: an action and its density, given the contexts and what is not logged of them.
+    Given(fn(&[f64], &mut ChaCha8Rng) -> (f64, f64)),
 }
 
 impl Logging {
     /// An action and its density.
     fn act(&self, x: &[f64], rng: &mut ChaCha8Rng) -> (f64, f64) {
         match self {
+            Logging::Given(act) => act(x, rng),
             Logging::Normal(law) => {
                 let a = (law.mean)(x) + (law.std)(x) * normal(rng);
                 (a, law.log_density(x, a).exp())
@@ -172,7 +181,7 @@ impl Logging {
 }
 
 /// What is known of a row before the log acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Contexts {
     /// A standard normal number and one between -1 and 1.
     Two,
@@ -180,12 +189,14 @@ pub enum Contexts {
     Normals(usize),
     /// One of 25 categories, 24 of them equally likely and number 7 in 3% of rows, and a number between -1 and 1.
     Categories,
+    /// So many numbers, and behind them some that the outcome and the log know, but that are not written down.
+    Given(usize, fn(&mut ChaCha8Rng) -> Vec<f64>),
 }
 
 impl Contexts {
     fn count(self) -> usize {
         match self {
-            Contexts::Normals(d) => d,
+            Contexts::Normals(d) | Contexts::Given(d, _) => d,
             _ => 2,
         }
     }
@@ -194,6 +205,7 @@ impl Contexts {
         match self {
             Contexts::Two => vec![normal(rng), 2.0 * uniform(rng) - 1.0],
             Contexts::Normals(d) => (0..d).map(|_| normal(rng)).collect(),
+            Contexts::Given(_, draw) => draw(rng),
             Contexts::Categories => {
                 let common = (uniform(rng) * 24.0).floor();
                 let category = if uniform(rng) < 0.03 { 7.0 } else { common + f64::from(common >= 7.0) };
@@ -219,7 +231,7 @@ pub type Chance = fn(&[f64], f64, &mut ChaCha8Rng) -> f64;
 
 /// Every world that a policy is certified in.
 pub fn all() -> impl Iterator<Item = &'static Cell> {
-    CELLS.iter().chain(ATTACKS).chain(FOES).chain(STRANGERS)
+    CELLS.iter().chain(ATTACKS).chain(FOES).chain(STRANGERS).chain(NEWCOMERS)
 }
 
 /// A world with its policy.
@@ -231,8 +243,10 @@ pub struct Cell {
     pub contexts: Contexts,
     /// How the log chose.
     pub logging: Logging,
-    /// The policy to be certified.
+    /// The mean and the spread of the policy to be certified, ..
     pub policy: Gauss,
+    /// .. and the law it plays with them.
+    pub plays: fn(Gauss) -> Box<dyn TargetPolicy>,
     /// The outcome given contexts, action and chance.
     pub outcome: Chance,
     /// Whether the outcome is a cost.
@@ -266,6 +280,7 @@ const SAME: Cell = Cell {
     contexts: Contexts::Two,
     logging: Logging::Normal(Gauss { mean: |_| 0.0, std: |_| 1.0 }),
     policy: Gauss { mean: |_| 0.5, std: |_| 0.7 },
+    plays: |law| Box::new(law),
     outcome: |_, _, r| normal(r),
     cost: true,
     truth: Truth::NoGain,
@@ -296,7 +311,7 @@ impl Cell {
             let x = self.contexts.draw(&mut rng);
             let (a, p) = self.logging.act(&x, &mut rng);
             let y = (self.outcome)(&x, a, &mut rng);
-            columns.iter_mut().zip(x.iter().copied().chain([a, p, y])).for_each(|(c, v)| c.push(v));
+            columns.iter_mut().zip(x[..d].iter().copied().chain([a, p, y])).for_each(|(c, v)| c.push(v));
         }
         let mut columns = columns.into_iter();
         let mut log = Log::builder();
@@ -311,10 +326,10 @@ impl Cell {
     /// The mean outcomes of the policy and of the log over `draws` fresh contexts, as costs.
     pub fn costs(&self, draws: usize, seed: u64) -> [f64; 2] {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut sums = [0.0; 2];
+        let (mut sums, policy) = ([0.0; 2], (self.plays)(self.policy));
         for _ in 0..draws {
             let x = self.contexts.draw(&mut rng);
-            let played = (self.policy.mean)(&x) + (self.policy.std)(&x) * normal(&mut rng);
+            let played = policy.sample(&x, &mut rng)[0];
             let (logged, _) = self.logging.act(&x, &mut rng);
             for (sum, a) in sums.iter_mut().zip([played, logged]) {
                 *sum += (self.outcome)(&x, a, &mut rng) / draws as f64;
@@ -350,12 +365,36 @@ pub fn run(cell: &Cell, n: usize, logs: usize, seed: u64, terms: &Terms) -> Resu
         .map_init(Engine::single, |engine, k| {
             let at = (seed << 32) + (n as u64) * 100_003 + 2 * k;
             let (valid, test) = (cell.log(n, at)?, cell.log(n, at + 1)?);
-            certify(&cell.policy, &valid.on(engine), &test.on(engine), &Terms { seed: k, ..terms.clone() })
+            certify(
+                &*(cell.plays)(cell.policy),
+                &valid.on(engine),
+                &test.on(engine),
+                &Terms { seed: k, ..terms.clone() },
+            )
         })
         .collect::<Result<_>>()?;
     let mut o = Outcomes::default();
     certificates.iter().for_each(|c| o.add(c, cell.value, cell.cost));
     Ok(o)
+}
+
+/// Why certificates of a cell refused its policy, in words without their numbers, and how often.
+pub fn refusals(cell: &Cell, n: usize, logs: usize, seed: u64, terms: &Terms) -> Result<Vec<(String, usize)>> {
+    let mut all = std::collections::BTreeMap::new();
+    let engine = Engine::single();
+    for k in 0..logs as u64 {
+        let at = (seed << 32) + (n as u64) * 100_003 + 2 * k;
+        let (valid, test) = (cell.log(n, at)?, cell.log(n, at + 1)?);
+        let policy = (cell.plays)(cell.policy);
+        let c = certify(&*policy, &valid.on(&engine), &test.on(&engine), &Terms { seed: k, ..terms.clone() })?;
+        for why in if c.verdict == Verdict::Invalid { c.refusals() } else { c.reasons.into_iter().skip(1).collect() } {
+            let words: String = why.chars().filter(|c| !c.is_ascii_digit()).take(90).collect();
+            *all.entry(format!("{}: {words}", c.verdict)).or_insert(0) += 1;
+        }
+    }
+    let mut all: Vec<(String, usize)> = all.into_iter().collect();
+    all.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    Ok(all)
 }
 
 impl Outcomes {
@@ -388,7 +427,7 @@ pub fn advised(cell: &Cell, n: usize, logs: usize, seed: u64) -> Result<Rate> {
             let terms = Terms { seed: k, ..Terms::default() };
             let judge = |rows: usize, at: u64| {
                 let (valid, test) = (cell.log(rows, at)?, cell.log(rows, at + 1)?);
-                certify(&cell.policy, &valid.on(engine), &test.on(engine), &terms)
+                certify(&*(cell.plays)(cell.policy), &valid.on(engine), &test.on(engine), &terms)
             };
             let first = judge(n, at)?;
             let asked = first.more_rows.filter(|_| first.verdict == Verdict::Keep);

@@ -1,8 +1,10 @@
 //! Worlds of the rows themselves: clusters, copies, densities that are estimated.
 
+use super::laws::Member;
 use super::{Gauss, Outcomes, normal, uniform};
 use counterpoint::certify::{Certificate, Terms, Verdict, certify};
 use counterpoint::data::SplitRule;
+use counterpoint::policy::{Family, TargetPolicy};
 use counterpoint::{Engine, Log, Result, propensity};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -72,14 +74,32 @@ pub enum Unlogged {
     Humps,
     /// Heavy tails.
     Tails,
+    /// Noise of the logistic law.
+    Logistic,
+    /// Rounded to half a unit.
+    Rounded,
+    /// Two humps where x is positive, one elsewhere.
+    Mixed,
+    /// Two regimes that nobody wrote down, one following x and one not.
+    Regimes,
     /// Something that moved the action and the outcome, and is not in the log.
     Hidden,
 }
 
 impl Unlogged {
     /// Every way.
-    pub const ALL: [Unlogged; 6] =
-        [Unlogged::Line, Unlogged::Sine, Unlogged::Spread, Unlogged::Humps, Unlogged::Tails, Unlogged::Hidden];
+    pub const ALL: [Unlogged; 10] = [
+        Unlogged::Line,
+        Unlogged::Sine,
+        Unlogged::Spread,
+        Unlogged::Humps,
+        Unlogged::Tails,
+        Unlogged::Logistic,
+        Unlogged::Rounded,
+        Unlogged::Mixed,
+        Unlogged::Regimes,
+        Unlogged::Hidden,
+    ];
 
     /// What it is called.
     pub fn name(self) -> &'static str {
@@ -89,6 +109,10 @@ impl Unlogged {
             Unlogged::Spread => "a spread that waves",
             Unlogged::Humps => "two humps",
             Unlogged::Tails => "heavy tails",
+            Unlogged::Logistic => "logistic noise",
+            Unlogged::Rounded => "rounded to halves",
+            Unlogged::Mixed => "two humps where x > 0",
+            Unlogged::Regimes => "two regimes, not written down",
             Unlogged::Hidden => "a hidden cause",
         }
     }
@@ -101,6 +125,15 @@ impl Unlogged {
             Unlogged::Spread => 0.5 * x + 0.15 * (2.0 + (4.0 * x).sin() * 1.8) * e,
             Unlogged::Humps => 0.5 * x + if uniform(r) < 0.5 { -1.0 } else { 1.0 } + 0.3 * e,
             Unlogged::Tails => 0.5 * x + 0.4 * e / (uniform(r) * 0.9 + 0.02),
+            Unlogged::Logistic => {
+                let v = uniform(r).clamp(1e-9, 1.0 - 1e-9);
+                0.5 * x + 0.35 * (v / (1.0 - v)).ln()
+            }
+            Unlogged::Rounded => (2.0 * (0.5 * x + 0.6 * e)).round() / 2.0,
+            Unlogged::Mixed if x > 0.0 => 0.9 * (2.0 * uniform(r) - 1.0).signum() + 0.35 * e,
+            Unlogged::Mixed => 0.7 * e,
+            Unlogged::Regimes if uniform(r) < 0.5 => x + 0.4 * e,
+            Unlogged::Regimes => 0.6 * e,
             Unlogged::Hidden => 0.5 * x + 0.5 * u + 0.4 * e,
         };
         let outcome = match self {
@@ -144,11 +177,17 @@ pub enum Miswritten {
     Bucketed,
     /// Their negative logarithms.
     Logarithms,
+    /// Those of ln a, where the action is a.
+    LogActions,
+    /// At least .15: a floor that keeps weights small.
+    Floored,
+    /// In half of the rows those of the policy before, which followed the context less.
+    HalfOld,
 }
 
 impl Miswritten {
     /// Every way.
-    pub const ALL: [Miswritten; 8] = [
+    pub const ALL: [Miswritten; 11] = [
         Miswritten::Right,
         Miswritten::Other,
         Miswritten::Stale,
@@ -157,6 +196,9 @@ impl Miswritten {
         Miswritten::Doubled,
         Miswritten::Bucketed,
         Miswritten::Logarithms,
+        Miswritten::LogActions,
+        Miswritten::Floored,
+        Miswritten::HalfOld,
     ];
 
     /// What it is called.
@@ -170,6 +212,9 @@ impl Miswritten {
             Miswritten::Doubled => "twice too large",
             Miswritten::Bucketed => "a tenth, as probabilities of buckets",
             Miswritten::Logarithms => "negative logarithms",
+            Miswritten::LogActions => "of ln a, of actions a",
+            Miswritten::Floored => "at least .15",
+            Miswritten::HalfOld => "of a mean of .3 x in half of the rows",
         }
     }
 
@@ -194,8 +239,13 @@ impl Miswritten {
                 Miswritten::Doubled => 2.0 * right,
                 Miswritten::Bucketed => 0.1 * right,
                 Miswritten::Logarithms => right.ln().abs().max(1e-9),
+                Miswritten::LogActions => right,
+                Miswritten::Floored => right.max(0.15),
+                Miswritten::HalfOld if uniform(&mut rng) < 0.5 => density(a, 0.3 * x, 0.6),
+                Miswritten::HalfOld => right,
             };
             before = right;
+            let a = if self == Miswritten::LogActions { a.exp() } else { a };
             columns.iter_mut().zip([x, a, p, y]).for_each(|(c, v)| c.push(v));
         }
         let [x, a, p, y] = columns;
@@ -206,13 +256,23 @@ impl Miswritten {
 
 /// Certifies a policy without gain, N(.7 x + .3, .5), on logs of n valid and n test rows whose densities were written down in this way.
 pub fn miswritten(way: Miswritten, n: usize, logs: usize, seed: u64) -> Outcomes {
-    let policy = Gauss { mean: |x| 0.7 * x[0] + 0.3, std: |_| 0.5 };
+    let policy: Box<dyn TargetPolicy> = match way {
+        // the same law of ln a
+        Miswritten::LogActions => Box::new(Member(
+            Family::LogNormal,
+            Gauss {
+                mean: |x| (0.7 * x[0] + 0.425).exp(),
+                std: |x| (0.7 * x[0] + 0.425).exp() * 0.25f64.exp_m1().sqrt(),
+            },
+        )),
+        _ => Box::new(Gauss { mean: |x| 0.7 * x[0] + 0.3, std: |_| 0.5 }),
+    };
     let certificates: Vec<Option<Certificate>> = (0..logs as u64)
         .into_par_iter()
         .map_init(Engine::single, |engine, k| {
             let at = (seed << 32) + 2 * k;
             let (valid, test) = (way.log(n, at).ok()?, way.log(n, at + 1).ok()?);
-            certify(&policy, &valid.on(engine), &test.on(engine), &Terms { seed: k, ..Terms::default() }).ok()
+            certify(&*policy, &valid.on(engine), &test.on(engine), &Terms { seed: k, ..Terms::default() }).ok()
         })
         .collect();
     let mut o = Outcomes::default();

@@ -24,6 +24,10 @@ const EXCESS: f64 = 0.15;
 /// Actions of which so few differ lie on a grid, and their propensities may be probabilities.
 const GRID: usize = 4;
 
+/// An action that so many rows share, and so many times as many as share the median one, has a probability of its own (a bound, a default): its
+/// propensity is no density. Without such rows a mean weight can only be smaller.
+const SHARED: [usize; 2] = [5, 10];
+
 /// The worst cell of contexts in which logged densities are too small for the logged actions; nothing where they may be right.
 pub(super) fn audit(
     law: &Law,
@@ -35,8 +39,13 @@ pub(super) fn audit(
     if (0..t.q).any(|c| on_a_grid(t, c)) {
         return None;
     }
+    let masses: Vec<Vec<f64>> = (0..t.q).map(|c| point_masses(v, t, c)).collect();
     let ratios = |rows: &Rows, place: f64| -> Vec<f64> {
-        (0..rows.len()).map(|i| math::exp(law.probe(rows, i, place) - rows.sample.log_p[i])).collect()
+        let of = |i: usize| {
+            let at_a_point = masses.iter().enumerate().any(|(c, m)| m.contains(&rows.a(i, c)));
+            if at_a_point { 0.0 } else { math::exp(law.probe(rows, i, place) - rows.sample.log_p[i]) }
+        };
+        (0..rows.len()).map(of).collect()
     };
     let mut found: Vec<Region> = Vec::new();
     for place in PLACES {
@@ -54,6 +63,17 @@ pub(super) fn audit(
     }
     let strength = |r: &Region| (r.mean_weight.estimate - 1.0) / r.mean_weight.std_error;
     found.into_iter().reduce(|best, r| if strength(&r) > strength(&best) { r } else { best })
+}
+
+/// The actions that have a probability of their own.
+fn point_masses(v: &Rows, t: &Rows, c: usize) -> Vec<f64> {
+    let mut a: Vec<f64> = [v, t].iter().flat_map(|rows| (0..rows.len()).map(move |i| rows.a(i, c))).collect();
+    a.sort_by(f64::total_cmp);
+    let runs: Vec<(f64, usize)> = a.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect();
+    let mut counts: Vec<usize> = runs.iter().map(|r| r.1).collect();
+    counts.sort_unstable();
+    let most = SHARED[0].max(SHARED[1] * counts.get(counts.len() / 2).copied().unwrap_or(0));
+    runs.into_iter().filter(|r| r.1 >= most).map(|r| r.0).collect()
 }
 
 fn on_a_grid(t: &Rows, c: usize) -> bool {

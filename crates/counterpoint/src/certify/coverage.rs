@@ -1,12 +1,14 @@
 //! Where the log supports a policy, context by context.
 //!
 //! A mean weight near 1 over all rows says little of contexts in which the policy plays where the log never was: they have no heavy
-//! rows at all. Three looks that each find such contexts in their own way, on thin samples of the valid and of the test rows:
+//! rows at all. Looks that each find such contexts in their own way, on thin samples of the valid and of the test rows:
 //!
 //! ```text
 //! regions    E[w | x] = 1 where the log supports the policy; cells of contexts are cut on valid rows (once by w, once by ln w,
 //!            which is far below 0 for every row of a context that the policy leaves), tested on test rows
 //! reach      the logging law given x is fitted on valid rows: how much of the policy's mass lies beyond all that the log did?
+//! seldom     contexts in which the policy does what fewer than one in 4, 8 or 16 rows of like context did, whatever these contexts are: their
+//!            mean weight is 1 as well
 //! outside    the policy's mass outside the range of all logged actions
 //! ```
 //!
@@ -35,6 +37,12 @@ const ERRORS: f64 = 3.3;
 
 /// Rows of a cell at least.
 pub(super) const FEWEST: usize = 15;
+
+/// One row in so many does what the policy does, in contexts that are looked at together.
+const SELDOM: [f64; 3] = [4.0, 8.0, 16.0];
+
+/// Test rows of such contexts at least: they were found neither by their weights nor by their actions.
+const FEWEST_SELDOM: usize = 5;
 
 /// ln w below this is no density at all.
 const LEAST_LOG: f64 = -8.0;
@@ -171,8 +179,14 @@ pub(super) fn look(
     let mean = |b: &[f64], least: f64| b.iter().filter(|b| **b > least).sum::<f64>() / b.len() as f64;
     let away = beyond.as_ref().map_or(0.0, |b| mean(b, MOSTLY));
     let beyond = beyond.map(|b| mean(&b, 0.0));
-    let missing = beyond.unwrap_or(0.0).max(lacking);
     let schema = valid.schema();
+    let seldom = law.crowding([&v, &t], policy).and_then(|c| seldom(&c, &t, schema.weighting, terms));
+    let unseen = seldom.as_ref().map_or(0.0, |r| r.share * (1.0 - r.mean_weight.estimate));
+    let missing = beyond.unwrap_or(0.0).max(lacking).max(unseen);
+    // where hardly a row does what the policy does, what else these rows did says nothing of it
+    let mostly = seldom.as_ref().is_some_and(|r| r.mean_weight.estimate < MOSTLY);
+    let away = if mostly { away.max(unseen) } else { away };
+    let regions = seldom.into_iter().chain(regions).collect();
     // who lets any mean weight pass has densities that are known up to a factor
     let exact = terms.gate.max_mean_weight_error < 1.0;
     let densities = if exact { audit(&law, [&v, &t], &schema.contexts, schema.weighting, terms) } else { None };
@@ -197,6 +211,31 @@ fn regions(tree: &Tree, t: &Rows, names: &[String], weighting: Weighting, terms:
         found.map(|(rows, r)| Region { unsupported: lacks(rows, &r.mean_weight), ..r }).collect();
     regions.sort_by(|a, b| a.mean_weight.estimate.total_cmp(&b.mean_weight.estimate));
     regions
+}
+
+/// The contexts in which the policy does what the log seldom does, where their mean weight says that the log does not do it at all: the
+/// most of its mass that is missing so.
+fn seldom(crowding: &[f64], t: &Rows, weighting: Weighting, terms: &Terms) -> Option<Region> {
+    let (weights, omega) = (&t.weights, &t.sample.omega);
+    let (total, spread) = (omega.iter().sum::<f64>(), spread(weights));
+    let of = |limit: &f64| {
+        let rows: Vec<usize> = (0..weights.len()).filter(|&i| crowding[i] > *limit).collect();
+        let sum = |f: &dyn Fn(f64, f64) -> f64| rows.iter().map(|&i| f(omega[i], weights[i])).sum::<f64>();
+        let s = sum(&|s, _| s);
+        let mean = sum(&|s, w| s * w) / s;
+        let own = sum(&|s, w| weighting.squared(s) * math::powi(w - mean, 2));
+        let error = own.max(spread * sum(&|s, _| weighting.squared(s))).sqrt() / s;
+        let lack = 1.0 - mean;
+        let found = rows.len() >= FEWEST_SELDOM && lack > LACK && lack > ERRORS * error;
+        found.then(|| Region {
+            contexts: format!("contexts in which fewer than one row in {limit} does what the policy does"),
+            share: s / total,
+            mean_weight: Interval::normal((mean, error), terms),
+            unsupported: true,
+        })
+    };
+    let missing = |r: &Region| r.share * (1.0 - r.mean_weight.estimate);
+    SELDOM.iter().filter_map(of).max_by(|a, b| missing(a).total_cmp(&missing(b)))
 }
 
 /// Rows and mean weight of every cell.

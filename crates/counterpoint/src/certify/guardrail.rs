@@ -100,7 +100,8 @@ impl Guarded {
             Margin::Relative(share) => share * nearest,
             Margin::Absolute(amount) => amount,
         };
-        let harm = c.difference.to_user(c.direction).upper; // as a cost
+        // as a cost; harm that is its margin must not pass for less where no event fell on a heavy row
+        let [_, harm] = c.difference.to_user(c.direction).ends_with(c.null_error);
         let holds = c.verdict != Verdict::Invalid && harm < margin;
         let (logged, value, difference) = (c.logged, c.value, c.difference);
         Guarded { guardrail, logged, value, difference, margin, holds, verdict: c.verdict }

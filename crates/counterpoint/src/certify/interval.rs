@@ -59,6 +59,13 @@ impl Interval {
         Interval { lower: at(self.lower), upper: at(self.upper), ..self }
     }
 
+    /// The ends if the standard error is at least this: where no event fell on a heavy row, influence functions are blind to what one would do.
+    pub(super) fn ends_with(&self, error: f64) -> [f64; 2] {
+        let blind = if self.std_error > 0.0 { (error / self.std_error).max(1.0) } else { 1.0 };
+        let i = self.stretched(blind);
+        [i.lower, i.upper]
+    }
+
     pub(super) fn shifted(self, by: f64) -> Self {
         let Interval { estimate, std_error, lower, upper } = self;
         Interval { estimate: estimate + by, std_error, lower: lower + by, upper: upper + by }
@@ -192,6 +199,14 @@ mod tests {
         for i in [c.logged, c.value, c.difference] {
             assert!(i.lower <= i.estimate && i.estimate <= i.upper, "{i:?}");
         }
+    }
+
+    #[test]
+    fn an_error_that_is_blind_does_not_draw_ends_nearer() {
+        let i = Interval { estimate: 1.0, std_error: 0.5, lower: 0.0, upper: 3.0 };
+        assert_eq!(i.ends_with(0.1), [0.0, 3.0]);
+        assert_eq!(i.ends_with(1.0), [-1.0, 5.0]);
+        assert_eq!(Interval { std_error: 0.0, ..i }.ends_with(1.0), [0.0, 3.0]);
     }
 
     #[test]

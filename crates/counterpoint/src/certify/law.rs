@@ -55,6 +55,9 @@ const GAP: f64 = 0.25;
 /// .. and this share of the rows lies on either side: the tails of a law are thin, but no gap.
 const BESIDE: f64 = 0.05;
 
+/// Bins of the log's actions, given the contexts.
+const BINS: usize = 32;
+
 /// How wide a probe of the densities is, in stds of the log.
 const PROBE: f64 = 0.5;
 
@@ -289,6 +292,35 @@ impl Law {
         let (z, half) = ((mean - log) / std, (FOUR_FIFTHS * own / std).clamp(0.1, 3.0));
         let below = |end: f64| sorted.partition_point(|z| *z < end);
         below(z + half) - below(z - half)
+    }
+
+    /// How far the policy narrows down what the log does, context by context: E[w^2 | x] of actions put into bins that hold equal shares of
+    /// the log. No less than that many rows of like context are as good as one row of the policy's own; what bins hide only adds to it.
+    /// Of one action whose law the policy knows; in the contexts of the second part only: the law that the first part taught lies nearer to the actions
+    /// of its own rows than to others, and a context would seem far where its row has little weight.
+    pub(super) fn crowding(&self, parts: [&Rows; 2], policy: &dyn TargetPolicy) -> Option<Vec<f64>> {
+        let [column] = &self.columns[..] else { return None };
+        let z = &self.sorted(parts)[0];
+        let n = z.len();
+        let mut ends: Vec<f64> = (1..BINS).map(|k| z[k * n / BINS]).collect();
+        ends.dedup();
+        let below = |end: f64| z.partition_point(|z| *z <= end) as f64 / n as f64;
+        let shares: Vec<f64> = ends.iter().map(|end| below(*end)).collect();
+        let one = |x: &[f64]| {
+            let ((mean, std), masses) = (column.at(x), policy.masses(x));
+            let (mut squares, mut done) = (0.0, [0.0, 0.0]);
+            let all = ends.iter().zip(&shares).map(|(z, share)| (mean + z * std, *share));
+            for (end, share) in all.chain([(f64::INFINITY, 1.0)]) {
+                let mass = masses(&[f64::NEG_INFINITY], &[end]);
+                if share > done[1] {
+                    squares += math::powi(mass - done[0], 2) / (share - done[1]);
+                    done = [mass, share];
+                }
+            }
+            squares
+        };
+        let crowding: Vec<f64> = (0..parts[1].len()).map(|i| one(parts[1].x(i))).collect();
+        crowding.iter().all(|c| c.is_finite()).then_some(crowding)
     }
 
     /// How many of the log's stds the policy's mean lies from the log's: median, 90%, 99% and largest over the rows.

@@ -241,10 +241,8 @@ impl Ratio {
             let share = 100.0 * certificate.missing;
             return Finding::Silent(format!("the log does not show {share:.1}% of the policy's mass"));
         }
-        let d = self.difference.to_user(self.direction); // as a cost
-        let floor = (self.null_error / d.std_error).max(1.0);
-        let high = d.estimate + floor * (d.upper - d.estimate);
-        match (high < 0.0 && self.informative >= FEW, d.lower > 0.0) {
+        let [low, high] = self.difference.to_user(self.direction).ends_with(self.null_error); // as a cost
+        match (high < 0.0 && self.informative >= FEW, low > 0.0) {
             (true, _) => Finding::Better,
             (_, true) => Finding::Worse,
             _ => Finding::Unclear,

@@ -8,7 +8,7 @@ use super::certificate::{Certificate, Verdict};
 use super::certify;
 use super::interval::Interval;
 use super::terms::{Method, Terms};
-use crate::data::{Input, Outcome, Quantiles, View};
+use crate::data::{Input, Quantiles, View};
 use crate::error::{Error, Result};
 use crate::policy::TargetPolicy;
 use crate::source::Source;
@@ -98,15 +98,12 @@ pub fn segments(
 
 impl Segment {
     fn of(name: String, c: &Certificate) -> Self {
-        let gain = match c.direction {
-            Outcome::Reward => [c.difference.lower, c.difference.upper],
-            Outcome::Cost => [-c.difference.upper, -c.difference.lower],
-        };
-        let finding = match (c.verdict, gain) {
-            (Verdict::Invalid, _) => Finding::Silent(c.refusals().first().cloned().unwrap_or_default()),
-            (Verdict::Deploy | Verdict::Promising, _) => Finding::Better,
-            (_, [_, high]) if high < 0.0 => Finding::Worse,
-            _ => Finding::Unclear,
+        let finding = match c.verdict {
+            Verdict::Invalid => Finding::Silent(c.refusals().first().cloned().unwrap_or_default()),
+            Verdict::Deploy | Verdict::Promising => Finding::Better,
+            // the error without a difference counts on this side too
+            Verdict::Keep if c.difference.to_user(c.direction).ends_with(c.null_error)[0] > 0.0 => Finding::Worse,
+            Verdict::Keep => Finding::Unclear,
         };
         let (logged, value, difference) = (Some(c.logged), Some(c.value), Some(c.difference));
         Segment { name, rows: c.test.rows, logged, value, difference, finding }

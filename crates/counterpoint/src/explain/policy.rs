@@ -166,7 +166,7 @@ pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
         verdict: Some(ruling(c)),
         lift: Some(Lift { others: mean_actions(e), ..lift(c) }),
         weights: vec![
-            PartWeights::gated("valid", &c.valid, histogram(&parts.valid)?, &c.terms),
+            PartWeights::gated("valid", histogram(&parts.valid)?, c),
             PartWeights::plain("test", &c.test, histogram(&parts.test)?),
         ],
         contexts: dependence(&parts.train, e.policy, e.detail),

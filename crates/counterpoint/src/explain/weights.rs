@@ -1,7 +1,7 @@
 //! The importance weights of one part of a log.
 
 use super::{Fact, Histogram};
-use crate::certify::{Diagnostics, Interval, Terms};
+use crate::certify::{Certificate, Diagnostics, GateEvidence, Interval};
 use crate::data::Log;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 pub struct PartWeights {
     /// "valid" or "test".
     pub part: String,
-    /// Rows (sum of row weights).
+    /// Rows (sum of row weights), or clusters, where rows are not independent draws.
     pub rows: f64,
-    /// n_eff = (sum w)^2 / sum w^2.
+    /// n_eff = (sum w)^2 / sum w^2, of these.
     pub effective: f64,
     /// The least n_eff that the gate accepts; none where nothing is gated.
     pub floor: Option<f64>,
@@ -43,10 +43,19 @@ pub fn weight_histogram(engine: &Engine, log: &Log, policy: &dyn TargetPolicy) -
 }
 
 impl PartWeights {
-    /// The part that decides whether an estimate may be believed: with the gate's limits.
-    pub(super) fn gated(part: &str, d: &Diagnostics, histogram: Histogram, terms: &Terms) -> Self {
+    /// The part that decides whether an estimate may be believed: with the gate's limits, where it is the part that the gate looked at.
+    pub(super) fn gated(part: &str, histogram: Histogram, c: &Certificate) -> Self {
+        let (d, terms) = (&c.valid, &c.terms);
+        if let GateEvidence::Folds(folds) = &c.evidence {
+            let looked_at = format!("{:.0} of {:.0} are effective", folds.effective, folds.rows);
+            let mut plain = Self::plain(part, d, histogram);
+            plain
+                .facts
+                .insert(0, Fact { name: "the gate looked at held-out folds instead: rows".into(), value: looked_at });
+            return plain;
+        }
         PartWeights {
-            floor: Some(terms.gate.needs(d.rows)),
+            floor: Some(terms.gate.needs(d.clusters.unwrap_or(d.rows))),
             mean_tolerance: Some(terms.gate.tolerance(d.mean_weight.std_error)),
             ..Self::plain(part, d, histogram)
         }
@@ -62,7 +71,7 @@ impl PartWeights {
         facts.extend(d.tail_index.map(|t| fact("tail index of the weights (below 2: no variance)", format!("{t:.2}"))));
         PartWeights {
             part: part.into(),
-            rows: d.rows,
+            rows: d.clusters.unwrap_or(d.rows),
             effective: d.effective,
             floor: None,
             mean: d.mean_weight,

@@ -7,10 +7,10 @@ use counterpoint::select::Grid;
 use counterpoint::{Recipe, Result};
 use counterpoint_lab::protocol::{Rule, Setup, run};
 use counterpoint_lab::suite::Method;
-use counterpoint_lab::validity::{Candidate, World, crossings, family, tally};
+use counterpoint_lab::validity::{Candidate, World, crossings, family, lower_ends, tally};
 use counterpoint_lab::worlds::{
-    LEARNABLE, Miswritten, Truth, Unlogged, advised, all, leads, learned, miswritten, run as run_cell, run_clusters,
-    run_unequal_clusters,
+    LEARNABLE, Miswritten, QUESTIONS, Truth, Unlogged, advised, all, asked, leads, learned, miswritten, refusals,
+    run as run_cell, run_clusters, run_unequal_clusters,
 };
 
 /// Simulate logs whose truth is known: how often intervals hold it, worse policies are deployed, better ones found.
@@ -36,9 +36,15 @@ pub(crate) struct Validity {
     /// The first seed of the worlds.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Which learners of `learned`, separated by commas.
+    #[arg(long, value_delimiter = ',', default_values_t = ["learn".to_string(), "select".to_string()])]
+    methods: Vec<String>,
     /// Let no model of the outcome take part in the certificates of `worlds`.
     #[arg(long)]
     snips: bool,
+    /// Below each of the `worlds`, what else its certificates said, and how often.
+    #[arg(long)]
+    why: bool,
     /// A tenth of the logs. Shows that it runs; not for quoting.
     #[arg(long)]
     quick: bool,
@@ -69,6 +75,8 @@ enum Part {
     Advice,
     /// Policies learned and selected on the log itself, end to end.
     Learned,
+    /// Guardrails, segments, ratios, worst outcomes, mean actions.
+    Questions,
 }
 
 impl Validity {
@@ -90,6 +98,7 @@ impl Validity {
                 Part::Rows => rows(&self)?,
                 Part::Advice => advice(&self)?,
                 Part::Learned => end_to_end(&self)?,
+                Part::Questions => questions(&self)?,
             }
         }
         Ok(())
@@ -198,12 +207,36 @@ fn families(ask: &Validity) -> Result<()> {
 }
 
 fn monitors(ask: &Validity) -> Result<()> {
+    let steps = ask.rows.iter().copied().find(|n| *n >= 2000).unwrap_or(2000);
     say::result(format_args!(
-        "\n### Confidence sequence: paths that ever leave out the truth, 10,000 steps (nominal 0.05)\n"
+        "\n### Confidence sequence: paths that ever leave out the truth, looked at after every one of {steps} rows (nominal 0.05)\n"
     ));
+    say::result(format_args!("| mean | std | paths | value left out | difference left out |\n|---|---|---|---|---|"));
     for c in [candidate([2.0; 2], 1.0), candidate([2.0; 2], 0.6), candidate([2.85, 1.11], 0.3)] {
-        let rate = crossings(&c, 10_000, (ask.logs / 4).max(50), 0.95)?;
-        say::result(format_args!("mean {:?}, std {}: {rate} over {} paths", c.mean, c.std, rate.trials));
+        let [value, difference] = crossings(&c, steps, ask.logs, 0.95)?;
+        say::result(format_args!("| {:?} | {} | {} | {value} | {difference} |", c.mean, c.std, value.trials));
+    }
+    say::result(format_args!(
+        "\n### Lower end of the gain: the guarantee and the interval (target: more than .6 of it at 2,000 rows on near policies)\n"
+    ));
+    say::result(format_args!(
+        "| mean | std | n | gain | guarantee | interval | share | guarantee above the gain |\n|---|---|---|---|---|---|---|---|"
+    ));
+    let near = [[2.2, 1.8], [2.4, 1.6], [2.6, 1.4], [2.85, 1.11]];
+    for c in near.into_iter().zip([0.9, 0.8, 0.7, 0.6]).map(|(mean, std)| candidate(mean, std)) {
+        for &n in ask.rows.iter().filter(|n| **n <= 10_000) {
+            let e = lower_ends(&c, n, (ask.logs / 4).max(20), 6)?;
+            say::result(format_args!(
+                "| {:?} | {} | {n} | {:.4} | {:.4} | {:.4} | {:.2} | {} |",
+                c.mean,
+                c.std,
+                e.gain,
+                e.guarantee,
+                e.interval,
+                e.guarantee / e.interval,
+                e.wrong
+            ));
+        }
     }
     Ok(())
 }
@@ -257,6 +290,11 @@ fn worlds(ask: &Validity) -> Result<()> {
                     o.robust.share(),
                     o.width
                 ));
+                if ask.why {
+                    for (words, times) in refusals(cell, n, ask.logs, ask.seed, &Terms::default())?.iter().take(6) {
+                        say::result(format_args!("  {times} times {words}"));
+                    }
+                }
             }
         }
     }
@@ -332,7 +370,7 @@ fn end_to_end(ask: &Validity) -> Result<()> {
     ));
     for cell in LEARNABLE.iter().filter(|c| c.name.contains(&ask.only)) {
         for &n in ask.rows.iter().filter(|n| **n <= ask.most) {
-            for name in ["learn", "select"] {
+            for name in &ask.methods {
                 let method = Method::named(name, &Recipe::default(), &Grid::named_or_file("auto")?)?;
                 let o = learned(cell, &method, n, ask.logs, ask.seed)?;
                 say::result(format_args!(
@@ -345,6 +383,19 @@ fn end_to_end(ask: &Validity) -> Result<()> {
                     o.oracle
                 ));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Questions beside the verdict, asked of logs of which the answer is known.
+fn questions(ask: &Validity) -> Result<()> {
+    say::result(format_args!("\n### Other questions: wrong answers\n\n{} logs per cell\n", ask.logs));
+    say::result(format_args!("| question: error | n | at most | wrong | of logs |\n|---|---|---|---|---|"));
+    for q in QUESTIONS.iter().filter(|q| q.name.contains(&ask.only)) {
+        for &n in q.rows.iter().filter(|n| **n <= ask.most) {
+            let wrong = asked(q, n, ask.logs, ask.seed)?;
+            say::result(format_args!("| {} | {n} | {} | {wrong} | {} |", q.name, q.level, wrong.trials));
         }
     }
     Ok(())
