@@ -289,7 +289,9 @@ fn every_question_merges_alike_at_any_cut() {
             for ends in cuts.windows(2) {
                 all.append(engine.forest(ask, &blocks[ends[0]..ends[1]]).unwrap(), &mut merge).unwrap();
             }
-            assert_eq!(format!("{:?}", all.finish(&mut merge).unwrap()), whole, "{ask:?} cut at {cuts:?}");
+            let mut answer = all.finish(&mut merge).unwrap();
+            ask.finish(&mut answer);
+            assert_eq!(format!("{answer:?}"), whole, "{ask:?} cut at {cuts:?}");
             assert_eq!(format!("{:?}", engine.ask(ask, blocks)), whole);
         }
     }

@@ -121,7 +121,7 @@ fn rounded(b: &Block) -> (Vec<u64>, Vec<Vec<f64>>) {
 #[test]
 fn a_store_in_single_precision_holds_the_nearest_numbers_in_half_the_room() {
     let place = Place::new();
-    let config = LogConfig { weight: None, missing: None, context: Some(vec!["x".into(), "city".into()]), ..config() };
+    let config = LogConfig { weight: None, context: Some(vec!["x".into(), "city".into()]), ..config() };
     let csv = place.csv("log.csv", &table(0, 7001, &["Rome", "Oslo", "Bern"]));
     let [whole, half] = ["whole.cps", "half.cps"].map(|name| place.at(name));
     put(&[&csv], &config, &whole, Into::New).unwrap();
@@ -130,7 +130,7 @@ fn a_store_in_single_precision_holds_the_nearest_numbers_in_half_the_room() {
     let numbers = [&whole, &half].map(|p| Store::open(p).unwrap().numbers());
     assert_eq!(numbers, [Numbers::F64, Numbers::F32]);
     let bytes = [&whole, &half].map(|p| std::fs::metadata(p).unwrap().len() as f64 - 20_480.0);
-    assert!(bytes[1] < 0.6 * bytes[0], "{bytes:?}"); // clusters and parts are as large
+    assert!(bytes[1] < 0.65 * bytes[0], "{bytes:?}"); // clusters and parts are as large
     let [a, b] = [&whole, &half].map(|p| read(&[p], &config));
     assert_eq!(a.schema(), b.schema());
     for (a, b) in a.blocks().iter().zip(b.blocks()) {
