@@ -163,7 +163,7 @@ pub(crate) fn tell(learned: &Learned, recipe: &Recipe, schema: &Schema, rows: us
     ));
     if let Some([some, all]) = learned.first_look {
         say::line(format_args!(
-            "  starting points saw {some} of {all} rows; the best of them then went on with all of them"
+            "  the first steps saw {some} of {all} rows, later ones twice as many each, the last one all of them"
         ));
     }
     say::line(format_args!("  training objective {:.5} (worst start {worst:.5}; {better})", learned.objective));

@@ -5,7 +5,7 @@ use crate::log_args::LogArgs;
 use crate::progress::Bar;
 use crate::{output, say};
 use clap::Args;
-use counterpoint::data::{Into, Packing, Store, pack};
+use counterpoint::data::{Into, Numbers, Packing, Store, pack};
 use counterpoint::{Error, Result};
 use std::path::PathBuf;
 
@@ -27,6 +27,9 @@ pub(crate) struct Pack {
     /// Add rows to a store that is there: all of them or none. Its columns need not be named again.
     #[arg(long)]
     append: bool,
+    /// Hold numbers in single precision: half the size, seven digits. Results are those of the rounded numbers; every command takes the store all the same.
+    #[arg(long = "f32")]
+    single: bool,
     /// Rows between the points from which an interrupted packing goes on.
     #[arg(long, value_name = "ROWS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..))]
     checkpoint: u64,
@@ -61,6 +64,7 @@ impl Pack {
             into: if self.append { Into::Old } else { Into::New },
             drop_invalid: self.log.drop_invalid,
             checkpoint: self.checkpoint,
+            numbers: if self.single { Numbers::F32 } else { Numbers::F64 },
             parts: config.time.as_ref().map(|time| crate::times::parts_of_files(&paths, time)).transpose()?,
         };
         output::on_interrupt(match self.append {
@@ -78,10 +82,12 @@ impl Pack {
         if packed.dropped.rows > 0 {
             say::note(format_args!("dropped {} rows with unusable values: {}", packed.dropped.rows, packed.dropped));
         }
-        say::line(format_args!("packed {} rows; {name} holds {}", packed.rows - packed.before, packed.rows));
+        let numbers = Store::open(&self.output)?.numbers();
+        let how = if numbers == Numbers::F32 { ", in single precision" } else { "" };
+        say::line(format_args!("packed {} rows; {name} holds {}{how}", packed.rows - packed.before, packed.rows));
         say::json(serde_json::json!({
             "output": name.to_string(), "rows": packed.rows, "rows_before": packed.before,
-            "dropped": packed.dropped,
+            "dropped": packed.dropped, "numbers": numbers,
         }));
         Ok(Done::Yes)
     }

@@ -24,7 +24,7 @@ use crate::select::Divided;
 use crate::source::Source;
 use rand::distr::Distribution;
 use serde::Serialize;
-use starts::Starts;
+use starts::descend;
 use std::ops::ControlFlow;
 
 /// Rows that maps are learned from: quantiles, centres and bandwidths need no more. They are the only rows that travel.
@@ -42,7 +42,7 @@ pub struct Learned {
     pub starts: Vec<Start>,
     /// Which of them was kept.
     pub best: usize,
-    /// Rows that the starting points descended on, and of how many, where they did not see all of them: the objectives and passes of those that were not kept are of these rows.
+    /// Rows that the first proximal steps saw, and of how many, where they did not see all of them: the objectives of starting points that were not kept are of these rows.
     pub first_look: Option<[u64; 2]>,
     /// Contexts that do not vary in the train part and so say nothing.
     pub silent_contexts: Vec<String>,
@@ -246,22 +246,7 @@ impl<'a> Learner<'a> {
             baseline: plan.baseline,
             precision: recipe.precision,
         };
-        let part = recipe.first_rows.map_or(Ok(None), |wanted| train.thin(wanted as u64))?;
-        let first = match &part {
-            None => None,
-            Some(part) => {
-                let rows = part.source.prepare(&spec)?;
-                let train = &*part.source;
-                Some(Starts { train, recipe, plan: &plan, spec: &spec, rows: &*rows, watch: self.watch }.ends())
-            }
-        };
-        let rows = train.prepare(&spec)?;
-        let starts = Starts { train, recipe, plan: &plan, spec: &spec, rows: &*rows, watch: self.watch };
-        let outcomes = match first {
-            None => starts.ends(),
-            Some(ends) => starts.go_on(ends),
-        };
-        let first_look = part.map(|p| [p.rows, p.of]);
+        let (outcomes, first_look) = descend(train, recipe, &plan, &spec, self.watch)?;
         Ok(Learned { first_look, ..plan.conclude(train.schema(), outcomes)? })
     }
 
@@ -328,7 +313,7 @@ impl Plan {
             StdChoice::Fixed(v) => Std::Fixed { value: vec![v; q] },
         };
         let mut policy = Policy {
-            origin: Some(Origin::from(train.get(Origin::QUESTION)?)),
+            origin: Some(Origin::from(train.recognise(Origin::QUESTION)?)),
             inputs: schema.inputs.clone(),
             contexts: schema.contexts.clone(),
             actions: schema.actions.clone(),

@@ -199,8 +199,8 @@ fn small_questions_have_the_same_answers_and_rows_do_not_travel() {
     assert_eq!(cut.get(Quantiles).unwrap(), whole.get(Quantiles).unwrap());
     assert_eq!(cut.get(ActionQuantiles).unwrap(), whole.get(Quantiles).unwrap().actions);
     assert_eq!(
-        cut.get(Hashes { keep: 100, by: Recognised::Content }).unwrap(),
-        whole.get(Hashes { keep: 100, by: Recognised::Content }).unwrap()
+        cut.get(Hashes::of(100, Recognised::Content)).unwrap(),
+        whole.get(Hashes::of(100, Recognised::Content)).unwrap()
     );
     let sample = Sample::of(7500, 500);
     assert_eq!(cut.get(sample).unwrap(), whole.get(sample).unwrap());
@@ -244,7 +244,7 @@ fn every_question_merges_alike_at_any_cut() {
         Ask::Quantiles(Quantiles),
         Ask::ActionQuantiles(ActionQuantiles),
         Ask::Sample(Sample::of(7500, 600)),
-        Ask::Hashes(Hashes { keep: 50, by: Recognised::Row }),
+        Ask::Hashes(Hashes::of(50, Recognised::Row)),
         Ask::Gram(Gram::new(options).unwrap()),
         Ask::MeanAction(MeanAction { policy: policy.clone().into(), model: model.clone() }),
         Ask::Near(NearMean { policy: policy.clone().into(), distances }),
@@ -289,7 +289,9 @@ fn every_question_merges_alike_at_any_cut() {
             for ends in cuts.windows(2) {
                 all.append(engine.forest(ask, &blocks[ends[0]..ends[1]]).unwrap(), &mut merge).unwrap();
             }
-            assert_eq!(format!("{:?}", all.finish(&mut merge).unwrap()), whole, "{ask:?} cut at {cuts:?}");
+            let mut answer = all.finish(&mut merge).unwrap();
+            ask.finish(&mut answer);
+            assert_eq!(format!("{answer:?}"), whole, "{ask:?} cut at {cuts:?}");
             assert_eq!(format!("{:?}", engine.ask(ask, blocks)), whole);
         }
     }

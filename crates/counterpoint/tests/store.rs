@@ -4,8 +4,8 @@
 
 use counterpoint::certify::{Terms, certify};
 use counterpoint::data::{
-    Column, Into, LogConfig, MISSING, Packed, Packing, ReadOptions, Scratch, SplitRule, Store, Table, pack,
-    read_bare_log, read_contexts, read_log,
+    Block, Column, Into, LogConfig, MISSING, Numbers, Packed, Packing, ReadOptions, Scratch, SplitRule, Store, Table,
+    pack, read_bare_log, read_contexts, read_log,
 };
 use counterpoint::{Engine, Log, Recipe, Result, describe, learn};
 use std::path::{Path, PathBuf};
@@ -103,6 +103,86 @@ fn a_store_gives_the_bits_of_its_files() {
     assert_eq!(std::fs::read_dir(place.0.path()).unwrap().count(), 2, "something was left beside the store");
     assert_eq!(Store::name_of(&[&cps]), csv.display().to_string());
     assert_eq!(LogConfig::load(&cps).unwrap(), config);
+}
+
+fn single(paths: &[&Path], config: &LogConfig, to: &Path, into: Into) -> Result<Packed> {
+    let numbers = if into == Into::New { Numbers::F32 } else { Numbers::F64 };
+    let packing = Packing { into, drop_invalid: true, checkpoint: 3000, numbers, ..Packing::default() };
+    pack(paths, config, to, &packing, &|_| {})
+}
+
+/// The columns of a block, each number rounded to single precision but for the keys of clusters.
+fn rounded(b: &Block) -> (Vec<u64>, Vec<Vec<f64>>) {
+    let round = |c: &[f64]| c.iter().map(|v| f64::from(*v as f32)).collect();
+    let columns = b.x.iter().chain(&b.a).chain([&b.log_p, &b.y, &b.omega]).chain(&b.target).map(|c| round(c));
+    (b.ids.to_vec(), columns.chain(b.cluster.iter().map(|c| c.to_vec())).collect())
+}
+
+#[test]
+fn a_store_in_single_precision_holds_the_nearest_numbers_in_half_the_room() {
+    let place = Place::new();
+    let config = LogConfig { weight: None, context: Some(vec!["x".into(), "city".into()]), ..config() };
+    let csv = place.csv("log.csv", &table(0, 7001, &["Rome", "Oslo", "Bern"]));
+    let [whole, half] = ["whole.cps", "half.cps"].map(|name| place.at(name));
+    put(&[&csv], &config, &whole, Into::New).unwrap();
+    let packed = single(&[&csv], &config, &half, Into::New).unwrap();
+    assert_eq!((packed.rows, packed.dropped.rows), (7000, 1));
+    let numbers = [&whole, &half].map(|p| Store::open(p).unwrap().numbers());
+    assert_eq!(numbers, [Numbers::F64, Numbers::F32]);
+    let bytes = [&whole, &half].map(|p| std::fs::metadata(p).unwrap().len() as f64 - 20_480.0);
+    assert!(bytes[1] < 0.65 * bytes[0], "{bytes:?}"); // clusters and parts are as large
+    let [a, b] = [&whole, &half].map(|p| read(&[p], &config));
+    assert_eq!(a.schema(), b.schema());
+    for (a, b) in a.blocks().iter().zip(b.blocks()) {
+        assert_eq!(rounded(a), rounded(b));
+        assert!(b.y.iter().all(|v| f64::from(*v as f32) == *v) && a.cluster == b.cluster);
+    }
+    // in a scratch file, and with more rows, which are rounded too
+    let options = ReadOptions { scratch: Some(Scratch::new(place.0.path())), ..options(&config) };
+    same(&b, &read_log(&[&half], &config.roles(), &options).unwrap());
+    let more = place.csv("more.csv", &table(7001, 2500, &["Rome", "Bern"]));
+    single(&[&more], &config, &half, Into::Old).unwrap();
+    put(&[&more], &config, &whole, Into::Old).unwrap();
+    let [a, b] = [&whole, &half].map(|p| read(&[p], &config));
+    assert!(a.rows() == 9500 && a.blocks().iter().zip(b.blocks()).all(|(a, b)| rounded(a) == rounded(b)));
+    let parts = b.split(SplitRule::Column).unwrap();
+    let learned = learn(&parts.train, &Recipe { starts: 1, ..Recipe::clp() }).unwrap();
+    certify(&learned.policy, &parts.valid, &parts.test, &Terms::default()).unwrap();
+}
+
+#[test]
+fn single_precision_is_refused_where_it_would_be_another_log() {
+    let place = Place::new();
+    let config = LogConfig::from_toml("action = \"a\"\nreward = \"r\"\npropensity = \"p\"\n").unwrap();
+    let csv = place.at("log.csv");
+    std::fs::write(&csv, "a,r,p\n1,2,0.5\n2,1e300,0.5\n").unwrap();
+    let to = place.at("log.cps");
+    let e = single(&[&csv], &config, &to, Into::New).unwrap_err().to_string();
+    assert!(e.contains("single precision") && e.contains("row 2"), "{e}");
+    put(&[&csv], &config, &to, Into::New).unwrap();
+    let packing = Packing { into: Into::Old, numbers: Numbers::F32, ..Packing::default() };
+    let e = pack(&[&csv], &config, &to, &packing, &|_| {}).unwrap_err().to_string();
+    assert!(e.contains("double precision"), "{e}");
+}
+
+#[test]
+fn a_flipped_bit_is_found_in_single_precision_too() {
+    let place = Place::new();
+    let csv = place.csv("log.csv", &table(0, 3000, &["Rome", "Oslo"]));
+    let (cps, config) = (place.at("log.cps"), config());
+    single(&[&csv], &config, &cps, Into::New).unwrap();
+    let whole = std::fs::read(&cps).unwrap();
+    let spoilt = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        std::fs::write(&cps, &bytes).unwrap();
+        read_log(&[&cps], &config.roles(), &options(&config)).map(|_| ()).unwrap_err().to_string()
+    };
+    // a number of the first block, and its first row number
+    for at in [20_480 + 3000, 20_480 + 40] {
+        let e = spoilt(at);
+        assert!(e.contains("block 1"), "{e}");
+    }
 }
 
 #[test]

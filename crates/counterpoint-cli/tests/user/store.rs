@@ -22,6 +22,25 @@ fn every_command_gives_the_same_bytes_from_a_store() {
 }
 
 #[test]
+fn every_command_takes_a_store_in_single_precision_and_results_hardly_move() {
+    let place = Place::with_log();
+    let said = place.done(&format!("pack log.csv {COLUMNS} --f32 -o half.cps"));
+    assert!(said.contains("single precision"), "{said}");
+    place.done(&format!("pack log.csv {COLUMNS} -o whole.cps"));
+    let value = |store: &str| {
+        place.done(&format!("describe {store}"));
+        place.done(&format!("learn {store} {SMALL} -o own.json"));
+        place.done(&format!("act policy.json {store} --seed 1 -o own.csv"));
+        let said = place.run(&format!("certify policy.json {store} --json"));
+        let json: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+        json["value"]["estimate"].as_f64().unwrap()
+    };
+    let [whole, half] = ["whole.cps", "half.cps"].map(value);
+    assert!(whole != half && (whole - half).abs() < 1e-4 * whole.abs(), "{whole} {half}");
+    place.refused("pack log.csv --f32 --append -o whole.cps", &["double precision"]);
+}
+
+#[test]
 fn a_log_divided_by_time_is_divided_so_in_its_store() {
     let place = Place::with_log();
     place.with_column("timed.csv", "split", |i, _| format!("2024-{:02}", 1 + i * 7 % 12));

@@ -68,42 +68,74 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Looks at a policy context by context, weighs the rows and examines them.
+/// A policy looked at context by context, and the rows of both parts weighed by it.
+pub(super) struct WeighedParts<'a> {
+    plain: [Box<dyn Weighed + 'a>; 2],
+    controlled: Option<[Box<dyn Weighed + 'a>; 2]>,
+    left: Option<[Box<dyn Weighed + 'a>; 2]>,
+    robust: Option<[Box<dyn Weighed + 'a>; 2]>,
+    spread: f64,
+    coverage: Option<Coverage>,
+}
+
+impl<'a> WeighedParts<'a> {
+    pub(super) fn new(
+        policy: &dyn TargetPolicy,
+        [valid, test]: [&'a dyn Source; 2],
+        terms: &Terms,
+    ) -> Result<WeighedParts<'a>> {
+        if test.schema().cluster.is_some() && terms.interval == Method::Normal {
+            return Err(Error::recipe(
+                "certify.interval",
+                "a normal interval takes rows for independent draws, and the log has clusters",
+            )
+            .hint("use the bootstrap, which draws clusters as a whole"));
+        }
+        let looked = match terms.mode {
+            Mode::Default => look(policy, valid, test, terms)?,
+            Mode::Paper => None,
+        };
+        let (coverage, control, declared) =
+            looked.map_or((None, None, None), |l| (Some(l.coverage), l.control, l.declared));
+        // a policy is asked about every row once, whatever is taken out of the costs
+        let plain = [valid.weigh(policy)?, test.weigh(policy)?];
+        let again = |c: Option<Control>| {
+            let pair =
+                |c: &Control| Ok([valid.weigh_again(&*plain[0], policy, c)?, test.weigh_again(&*plain[1], policy, c)?]);
+            c.as_ref().map(pair).transpose()
+        };
+        let spread = declared.as_ref().map_or(0.0, |d| d.spread);
+        let controlled = again(control)?;
+        let left = again(declared.as_ref().map(|d| Control::Residuals(d.model.clone())))?;
+        let robust = again(declared.map(|d| Control::Robust(d.model)))?;
+        Ok(WeighedParts { plain, controlled, left, robust, spread, coverage })
+    }
+
+    /// The test part as it is.
+    pub(super) fn test(&self) -> &dyn Weighed {
+        &*self.plain[1]
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        let robust = self.robust.as_ref().zip(self.left.as_ref());
+        Rows {
+            plain: both(&self.plain),
+            controlled: self.controlled.as_ref().map(both),
+            robust: robust.map(|(r, l)| Robust { terms: both(r), left: both(l), spread: self.spread }),
+            coverage: self.coverage.clone(),
+        }
+    }
+}
+
+/// Examines the rows of a policy.
 pub(super) fn judge(
-    policy: &dyn TargetPolicy,
-    valid: &dyn Source,
-    test: &dyn Source,
+    weighed: &WeighedParts,
+    direction: Outcome,
     terms: &Terms,
     evidence: &GateEvidence,
     replicating: Replicating,
 ) -> Result<Judged> {
-    if test.schema().cluster.is_some() && terms.interval == Method::Normal {
-        return Err(Error::recipe(
-            "certify.interval",
-            "a normal interval takes rows for independent draws, and the log has clusters",
-        )
-        .hint("use the bootstrap, which draws clusters as a whole"));
-    }
-    let looked = match terms.mode {
-        Mode::Default => look(policy, valid, test, terms)?,
-        Mode::Paper => None,
-    };
-    let (coverage, control, declared) =
-        looked.map_or((None, None, None), |l| (Some(l.coverage), l.control, l.declared));
-    let weigh = |c: Option<&Control>| Ok([valid.weigh_with(policy, c)?, test.weigh_with(policy, c)?]);
-    let weigh_if = |c: Option<Control>| c.map(|c| weigh(Some(&c))).transpose();
-    let plain = weigh(None)?;
-    let controlled = weigh_if(control)?;
-    let spread = declared.as_ref().map_or(0.0, |d| d.spread);
-    let left = weigh_if(declared.as_ref().map(|d| Control::Residuals(d.model.clone())))?;
-    let robust = weigh_if(declared.map(|d| Control::Robust(d.model)))?;
-    let rows = Rows {
-        plain: both(&plain),
-        controlled: controlled.as_ref().map(|c| both(c)),
-        robust: robust.as_ref().zip(left.as_ref()).map(|(r, l)| Robust { terms: both(r), left: both(l), spread }),
-        coverage,
-    };
-    examine(&rows, terms, test.schema().direction, evidence, replicating)
+    examine(&weighed.rows(), terms, direction, evidence, replicating)
 }
 
 fn both<'a>(parts: &'a [Box<dyn Weighed + 'a>; 2]) -> [&'a dyn Weighed; 2] {

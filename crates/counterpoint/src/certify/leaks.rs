@@ -66,8 +66,8 @@ pub(super) fn check_parts(
 }
 
 fn parts(valid: &dyn Source, test: &dyn Source, by: Recognised) -> Result<[Hashed; 2]> {
-    let question = Hashes { keep: RECOGNISED, by };
-    Ok([valid.get(question)?, test.get(question)?])
+    let question = Hashes::of(RECOGNISED, by);
+    Ok([valid.recognise(question)?, test.recognise(question)?])
 }
 
 /// Refuses a policy that remembers more rows of a part than rows that nobody learned from share with it; `other` is the other part.

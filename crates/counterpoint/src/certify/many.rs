@@ -3,7 +3,7 @@
 use super::certificate::{Adjusted, Certificate, Verdict};
 use super::check_parts;
 use super::evidence::GateEvidence;
-use super::examine::{Judged, Replicating, Rows, examine, judge};
+use super::examine::{Judged, Replicating, Rows, WeighedParts, examine, judge};
 use super::interval::p_value;
 use super::subject::Subject;
 use super::terms::{Adjust, Terms};
@@ -39,7 +39,10 @@ pub fn certify_several(
     check_parts(valid, test, &policies.iter().map(|p| (*p, GateEvidence::of(*p))).collect::<Vec<_>>())?;
     let schema = test.schema();
     // replicates must be common to all
-    let judge = |p: &&dyn TargetPolicy| judge(*p, valid, test, terms, &GateEvidence::of(*p), Replicating::Fixed);
+    let judge = |p: &&dyn TargetPolicy| {
+        let weighed = WeighedParts::new(*p, [valid, test], terms)?;
+        judge(&weighed, schema.direction, terms, &GateEvidence::of(*p), Replicating::Fixed)
+    };
     let certificates = together(policies.iter().map(judge).collect::<Result<_>>()?, terms);
     let rounding = super::rounding(test, terms)?;
     let of = |(c, p): (Certificate, &&dyn TargetPolicy)| {

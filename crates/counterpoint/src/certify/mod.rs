@@ -70,7 +70,7 @@ use crate::estimate::LossModel;
 use crate::folds::{Here, MeanAction, Scored};
 use crate::policy::TargetPolicy;
 use crate::source::Source;
-use examine::{Replicating, Rows, examine, judge};
+use examine::{Replicating, Rows, WeighedParts, examine, judge};
 use leaks::check_parts;
 
 /// Certifies a policy: `valid` says whether the question can be answered, `test` answers it.
@@ -115,10 +115,11 @@ pub fn certify_with(
 ) -> Result<Certificate> {
     terms.check()?;
     check_parts(valid, test, &[(policy, *evidence)])?;
-    let judged = judge(policy, valid, test, terms, evidence, Replicating::Grows)?;
+    let weighed = WeighedParts::new(policy, [valid, test], terms)?;
+    let judged = judge(&weighed, test.schema().direction, terms, evidence, Replicating::Grows)?;
     let certificate = Certificate { subject: Subject::of(policy), ..judged.certificate };
     let certificate = certificate.resting_on(test.schema()).doubting(rounding(test, terms)?);
-    Ok(Certificate { overturn: Some(overturn::overturn(policy, test, &certificate)?), ..certificate })
+    Ok(Certificate { overturn: Some(overturn::overturn(weighed.test(), &certificate)?), ..certificate })
 }
 
 /// How coarsely logged densities were rounded, where that matters. The paper's rule does not ask.

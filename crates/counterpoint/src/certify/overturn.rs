@@ -10,8 +10,6 @@ use super::spread::Costs;
 use crate::error::Result;
 use crate::folds::{Bootstrap, ClusterWeights, OutcomeLaw, Powers, Shape, Totals, Weighed, Without, ask_weights};
 use crate::math;
-use crate::policy::TargetPolicy;
-use crate::source::Source;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -60,9 +58,7 @@ impl Overturn {
 }
 
 /// What would overturn a certificate that was given on these test rows.
-pub(super) fn overturn(policy: &dyn TargetPolicy, test: &dyn Source, c: &Certificate) -> Result<Overturn> {
-    let rows = test.weigh(policy)?;
-    let rows = &*rows;
+pub(super) fn overturn(rows: &dyn Weighed, c: &Certificate) -> Result<Overturn> {
     let totals = ask_weights(rows, Totals)?;
     let (log_scale, centre) = (totals.log_mean(), totals.cost.mean());
     let costs = Costs::new(&ask_weights(rows, OutcomeLaw { log_scale: Some(log_scale) })?);
@@ -70,12 +66,8 @@ pub(super) fn overturn(policy: &dyn TargetPolicy, test: &dyn Source, c: &Certifi
     let room = -c.difference.to_user(c.direction).upper;
     let deploys = matches!(c.verdict, Verdict::Deploy | Verdict::Promising) && room > 0.0;
     let (mean, ends) = (costs.mean(), costs.ends());
-    let factor = deploys.then(|| {
-        let worse = |log_g: f64| costs.worst_by_factor(math::exp(log_g)) - mean;
-        math::exp(largest_kept(math::ln(LARGEST), room, worse))
-    });
-    let shift = deploys && ends.is_some_and(|e| e[1] - mean > room);
-    let shift = shift.then(|| largest_kept(SHIFT, room, |rho| costs.worst_by_shift(rho) - mean));
+    let factor = deploys.then(|| costs.factor_to(mean + room).clamp(1.0, LARGEST));
+    let shift = (deploys && ends.is_some_and(|e| e[1] - mean > room)).then(|| costs.shift_to(mean + room).min(SHIFT));
     let above = heaviest(rows, log_scale, centre, totals.cost.n)?;
     // as wide, in standard errors, as the certificate's own interval
     let normal = Interval::around(0.0, c.difference.std_error, c.terms.confidence).upper;
@@ -114,19 +106,6 @@ fn half_becomes(rho: f64) -> f64 {
 
 /// A Kullback-Leibler divergence beyond which nobody asks.
 const SHIFT: f64 = 50.0;
-
-/// The largest x in [0, most] at which a growing harm stays within the room.
-fn largest_kept(most: f64, room: f64, harm: impl Fn(f64) -> f64) -> f64 {
-    if harm(most) <= room {
-        return most;
-    }
-    let (mut low, mut high) = (0.0, most);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if harm(middle) <= room { low = middle } else { high = middle }
-    }
-    low
-}
 
 /// ln of the weight above which the heaviest rows lie.
 fn heaviest(rows: &dyn Weighed, log_scale: f64, centre: f64, n: f64) -> Result<f64> {
@@ -181,11 +160,5 @@ mod tests {
         assert!((half_becomes(0.020_135_5) - 0.6).abs() < 1e-5);
         assert_eq!(half_becomes(1.0), 1.0);
         assert!((half_becomes(0.0) - 0.5).abs() < 1e-7);
-    }
-
-    #[test]
-    fn what_is_kept_ends_where_the_harm_fills_the_room() {
-        assert!((largest_kept(10.0, 4.0, |x| x * x) - 2.0).abs() < 1e-12);
-        assert_eq!(largest_kept(1.5, 4.0, |x| x * x), 1.5);
     }
 }

@@ -97,41 +97,41 @@ impl Costs {
         Interval::around(c, squares.sqrt() / self.total[0], confidence)
     }
 
-    /// The largest mean cost if every weight may be wrong by a factor g either way: the v at which
-    /// sum w (g 1{y > v} + 1{y <= v} / g)(y - v) = 0.
-    pub(super) fn worst_by_factor(&self, g: f64) -> f64 {
-        let Some([mut low, mut high]) = self.ends() else { return f64::NAN };
-        let pull = |v: f64| -> f64 {
-            self.rows.iter().map(|[y, w, _]| w * (if *y > v { g } else { 1.0 / g }) * (y - v)).sum()
-        };
-        for _ in 0..80 {
-            let middle = 0.5 * (low + high);
-            if pull(middle) > 0.0 { low = middle } else { high = middle }
-        }
-        0.5 * (low + high)
+    /// The factor g by which every weight may be wrong either way before the mean cost can reach `cost`. The worst mean is the v at which
+    /// sum w (g 1{y > v} + 1{y <= v} / g)(y - v) = 0, which falls in v: it reaches c at g^2 = sum w (c - y)_+ / sum w (y - c)_+.
+    pub(super) fn factor_to(&self, cost: f64) -> f64 {
+        let [above, below] =
+            [1.0, -1.0].map(|sign| -> f64 { self.rows.iter().map(|[y, w, _]| w * (sign * (y - cost)).max(0.0)).sum() });
+        (below / above).sqrt()
     }
 
-    /// The largest mean cost if outcomes come from another law within a Kullback-Leibler divergence of rho:
-    /// min over t > 0 of t rho + t ln(sum w e^(y / t) / sum w).
-    pub(super) fn worst_by_shift(&self, rho: f64) -> f64 {
+    /// The Kullback-Leibler divergence of the nearest law of outcomes whose mean cost is `cost`, a number between the mean and the largest cost:
+    /// max over u > 0 of u c - ln(sum w e^(u y) / sum w).
+    pub(super) fn shift_to(&self, cost: f64) -> f64 {
         let Some([low, high]) = self.ends() else { return f64::NAN };
         let range = high - low;
-        if range <= 0.0 || rho <= 0.0 {
-            return self.mean();
-        }
-        let bound = |log_t: f64| {
+        let distance = |log_t: f64| {
             let t = range * math::exp(log_t);
             let mean = self.rows.iter().map(|[y, w, _]| w * math::exp((y - high) / t)).sum::<f64>() / self.total[0];
-            high + t * (rho + math::ln(mean))
+            (cost - high) / t - math::ln(mean)
         };
-        // convex in t, so it has one valley in ln t as well
-        let (mut a, mut b) = (-14.0f64, 14.0f64);
+        // concave in u = 1/t, so it has one hill in ln t as well
         let golden = 0.5 * (5f64.sqrt() - 1.0);
-        for _ in 0..90 {
-            let (c, d) = (b - golden * (b - a), a + golden * (b - a));
-            if bound(c) < bound(d) { b = d } else { a = c }
+        let (mut a, mut b) = (-14.0f64, 14.0f64);
+        let (mut c, mut d) = (b - golden * (b - a), a + golden * (b - a));
+        let (mut at_c, mut at_d) = (distance(c), distance(d));
+        for _ in 0..70 {
+            if at_c > at_d {
+                (b, d, at_d) = (d, c, at_c);
+                c = b - golden * (b - a);
+                at_c = distance(c);
+            } else {
+                (a, c, at_c) = (c, d, at_d);
+                d = a + golden * (b - a);
+                at_d = distance(d);
+            }
         }
-        bound(0.5 * (a + b)).clamp(self.mean(), high)
+        distance(0.5 * (a + b)).max(0.0)
     }
 }
 
@@ -247,9 +247,9 @@ mod tests {
         // influences beyond eta: 0: -1.5 twice over (costs 0 and 1), 4: 3 / .5 - 1.5 = 4.5; squares 1 * 2.25 + 4 * 2.25 + 1 * 20.25
         assert!((c.tail(0.5, 0.95).std_error - 31.5f64.sqrt() / 4.0).abs() < 1e-12);
         // factor 2: v in (1, 4): 2 (4 - v) = (0 + v + 2 (v - 1)) / 2, so 16 - 4 v = 3 v - 2, v = 18 / 7
-        assert!((c.worst_by_factor(2.0) - 18.0 / 7.0).abs() < 1e-12);
-        assert!((c.worst_by_factor(1.0) - 1.5).abs() < 1e-12);
-        assert!(c.worst_by_factor(1e9) > 3.9);
+        assert!((c.factor_to(18.0 / 7.0) - 2.0).abs() < 1e-12);
+        assert!((c.factor_to(1.5) - 1.0).abs() < 1e-12);
+        assert!(c.factor_to(3.999) > 50.0 && c.factor_to(4.0).is_infinite());
     }
 
     /// Two outcomes, 0 and 1, each with probability 1/2: the worst law within rho has P(1) = q with q ln 2q + (1 - q) ln 2(1 - q) = rho.
@@ -258,9 +258,10 @@ mod tests {
         let c = costs(&[(0.0, 1.0), (1.0, 1.0)]);
         for q in [0.55f64, 0.7, 0.9] {
             let rho = q * (2.0 * q).ln() + (1.0 - q) * (2.0 * (1.0 - q)).ln();
-            assert!((c.worst_by_shift(rho) - q).abs() < 1e-6, "{q} {}", c.worst_by_shift(rho));
+            assert!((c.shift_to(q) - rho).abs() < 1e-12, "{q} {}", c.shift_to(q));
         }
-        assert_eq!(c.worst_by_shift(0.0), 0.5);
-        assert!(c.worst_by_shift(10.0) > 0.999);
+        assert!(c.shift_to(0.5) < 1e-12);
+        // the nearest law whose mean is all but the largest cost: ln 2
+        assert!((c.shift_to(0.999_999) - std::f64::consts::LN_2).abs() < 1e-4);
     }
 }

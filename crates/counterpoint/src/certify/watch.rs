@@ -148,7 +148,7 @@ impl Watch {
     /// Folds in new rows, all or none of them.
     pub fn fold(&mut self, policy: &dyn TargetPolicy, rows: &dyn Source) -> Result<Look> {
         self.check_kind(policy, rows)?;
-        let batch = rows.get(Hashes { keep: REMEMBERED, by: Recognised::Content })?;
+        let batch = rows.recognise(Hashes::of(REMEMBERED, Recognised::Content))?;
         self.check_new(&batch)?;
         let weighed = rows.weigh(policy)?;
         let totals = ask_weights(&*weighed, Totals)?;
@@ -274,7 +274,7 @@ impl Watch {
     }
 
     fn keep(&mut self, hashes: &[u64]) {
-        let fold = Hashes { keep: REMEMBERED, by: Recognised::Content };
+        let fold = Hashes::of(REMEMBERED, Recognised::Content);
         let mut all = Hashed { smallest: std::mem::take(&mut self.seen), ..Hashed::default() };
         fold.merge(&Hashed { smallest: hashes.to_vec(), ..Hashed::default() }, &mut all);
         self.seen = all.smallest;

@@ -6,7 +6,7 @@
 use super::block_builder::BlockBuilder;
 use super::check::{Context, Gaps};
 use super::input::{Input, check_word};
-use super::log::{Block, Dropped, Log, Schema};
+use super::log::{Block, Dropped, Known, Log, Schema};
 use super::propensities::Propensities;
 use super::rows::Layout;
 use super::scratch::Scratch;
@@ -91,7 +91,7 @@ impl Gathered {
         let parts = split.is_some().then_some(self.parts);
         let bytes = blocks.iter().map(Block::bytes).sum();
         let scratch = self.scratch.and_then(|s| s.of(bytes));
-        Ok(Log { schema, blocks, parts, dropped, scratch })
+        Ok(Log { schema, blocks, parts, dropped, scratch, known: Known::default() })
     }
 }
 

@@ -35,6 +35,24 @@ pub struct Hashes {
     pub keep: usize,
     /// Of what.
     pub by: Recognised,
+    /// Larger hashes are not looked at: of many rows most, see [`Hashes::among`].
+    pub most: u64,
+}
+
+impl Hashes {
+    /// The `keep` smallest, whatever there are.
+    pub const fn of(keep: usize, by: Recognised) -> Self {
+        Hashes { keep, by, most: u64::MAX }
+    }
+
+    /// The same among so many rows: hashes are not looked at beyond where `keep` of them lie and six standard deviations more. Where rows are copies of each
+    /// other fewer may be found; the answer is whole if it has all rows or `keep` hashes.
+    #[must_use]
+    pub fn among(self, rows: u64) -> Self {
+        let (keep, rows) = (self.keep as f64, rows as f64);
+        let share = (keep + 6.0 * keep.sqrt() + 36.0) / rows;
+        Hashes { most: if share < 1.0 { (share * u64::MAX as f64) as u64 } else { u64::MAX }, ..self }
+    }
 }
 
 /// The rows in hashes.
@@ -56,15 +74,15 @@ impl Fold<Block> for Hashes {
     }
 
     fn add(&self, b: &Block, into: &mut Hashed) {
-        let hash = |i: usize| match self.by {
-            Recognised::Row => b.row_hash(i),
-            Recognised::Content => b.content_hash(i),
-            Recognised::Action => b.action_hash(i),
-        };
-        let mut block: Vec<u64> = (0..b.rows()).map(hash).collect();
-        let sum = block.iter().fold(0u64, |s, h| s.wrapping_add(*h));
-        block.sort_unstable();
-        self.merge(&Hashed { rows: b.rows() as u64, sum, smallest: block }, into);
+        let hashes = b.hashes(self.by);
+        let sum = hashes.iter().fold(0u64, |s, h| s.wrapping_add(*h));
+        let mut smallest: Vec<u64> = hashes.into_iter().filter(|h| *h <= self.most).collect();
+        if smallest.len() > self.keep {
+            smallest.select_nth_unstable(self.keep);
+            smallest.truncate(self.keep);
+        }
+        smallest.sort_unstable();
+        self.merge(&Hashed { rows: b.rows() as u64, sum, smallest }, into);
     }
 
     fn merge(&self, other: &Hashed, into: &mut Hashed) {

@@ -1,6 +1,7 @@
 //! The log in memory: a schema and blocks of rows.
 
 use super::build::LogBuilder;
+use super::hashes::Recognised;
 use super::input::Input;
 use super::propensities::Propensities;
 use super::sample::Sample;
@@ -11,6 +12,7 @@ use super::weighting::Weighting;
 use crate::engine::{Engine, Placed};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// Rows per block at most. Part of the definition of every sum: changing it changes last bits.
 pub const BLOCK_ROWS: usize = 1024;
@@ -147,6 +149,29 @@ impl Block {
         self.a.iter().map(|c| c[i]).chain([self.log_p[i]]).fold(3, |h, v| hash(h, (v + 0.0).to_bits()))
     }
 
+    /// The hashes of all rows, as [`row_hash`](Self::row_hash) and its kin give them one by one: column after column, for then a hash need not
+    /// wait for the last one.
+    pub(crate) fn hashes(&self, by: Recognised) -> Vec<u64> {
+        let mut hashes: Vec<u64> = match by {
+            Recognised::Row => self.ids.iter().map(|i| hash(1, *i)).collect(),
+            Recognised::Content => vec![2; self.rows()],
+            Recognised::Action => vec![3; self.rows()],
+        };
+        // rows are told by their bits, contents by their values: -0 is 0
+        let zero = if by == Recognised::Row { -0.0 } else { 0.0 };
+        let contexts = if by == Recognised::Action { &[] } else { &self.x[..] };
+        contexts.iter().chain(&self.a).chain([&self.log_p]).for_each(|c| mix(&mut hashes, c, zero));
+        match by {
+            Recognised::Row => [&self.y, &self.omega].into_iter().for_each(|c| mix(&mut hashes, c, zero)),
+            Recognised::Content => {
+                mix(&mut hashes, &self.y, zero);
+                hashes.iter_mut().for_each(|h| *h = hash(*h, 1f64.to_bits()));
+            }
+            Recognised::Action => {}
+        }
+        hashes
+    }
+
     /// Context row i, gathered into `out`.
     pub fn context(&self, i: usize, out: &mut [f64]) {
         for (o, column) in out.iter_mut().zip(&self.x) {
@@ -213,6 +238,11 @@ impl Placed for Block {
     }
 }
 
+/// Goes on with the hashes of rows by a column; v - 0 is v with its sign, v + 0 has no negative zero.
+fn mix(hashes: &mut [u64], column: &[f64], zero: f64) {
+    hashes.iter_mut().zip(column).for_each(|(h, v)| *h = hash(*h, (v + zero).to_bits()));
+}
+
 /// A log, checked: every number is finite, every density and every weight usable.
 ///
 /// ```
@@ -234,6 +264,18 @@ pub struct Log {
     pub(super) parts: Option<Vec<super::Part>>,
     pub(super) dropped: Dropped,
     pub(super) scratch: Option<Scratch>,
+    pub(super) known: Known,
+}
+
+/// What a log was asked before. Its rows never change, so neither does the answer; a clone knows it too.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known(OnceLock<Columns>);
+
+/// Logs are equal or not by their rows, whatever they were asked.
+impl PartialEq for Known {
+    fn eq(&self, _: &Known) -> bool {
+        true
+    }
 }
 
 /// Rows left out because a value was unusable; only where the user asked for it.
@@ -291,6 +333,7 @@ impl Log {
             parts: None,
             dropped: Dropped::default(),
             scratch: self.scratch.clone(),
+            known: Known::default(),
         }
     }
 
@@ -321,7 +364,19 @@ impl Log {
 
     /// Summaries of all columns, and the number of rows.
     pub fn summaries(&self) -> Columns {
-        Engine::single().ask(&Summaries, &self.blocks)
+        self.summaries_on(&Engine::single()).clone()
+    }
+
+    /// The same on threads: the rows are passed over the first time only.
+    pub(crate) fn summaries_on(&self, engine: &Engine) -> &Columns {
+        match self.known.0.get() {
+            Some(known) => known,
+            // asked first and kept then: a thread that waited here for another could be one that the other needs
+            None => {
+                let answer = engine.ask(&Summaries, &self.blocks);
+                self.known.0.get_or_init(|| answer)
+            }
+        }
     }
 
     /// Summaries of the context columns.

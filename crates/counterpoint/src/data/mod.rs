@@ -65,7 +65,7 @@ pub use scratch::{Scratch, Span};
 pub use sketch::{ActionQuantiles, Digest, Distributions, EXACT, Quantiles};
 pub use split::{Part, Parts, SplitRule};
 #[cfg(feature = "readers")]
-pub use store::Store;
+pub use store::{Numbers, Store};
 pub use summary::{Columns, Summaries, Summary};
 #[cfg(feature = "readers")]
 pub use table::{Column, Table};

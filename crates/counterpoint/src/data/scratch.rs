@@ -132,6 +132,13 @@ enum Held<T> {
     File { map: Arc<Mmap>, place: usize, len: usize },
 }
 
+impl<T> Span<T> {
+    /// Whether the numbers are in memory of their own, and there are any.
+    pub(crate) fn in_memory(&self) -> bool {
+        matches!(&self.0, Held::Memory(v) if !v.is_empty())
+    }
+}
+
 impl<T: Pod> Span<T> {
     /// The numbers as a vector of their own; those of a file are copied into memory.
     pub fn to_mut(&mut self) -> &mut Vec<T> {

@@ -4,6 +4,9 @@
 //! weight of a pair stays below 4 n q (1 - q) / [`FINE`], q its level (the t-digest of Dunning, with tails that are finer): a
 //! pair r rows from an end stands for at most 4 r / FINE rows, so the FINE / 4 rows at each end stay alone, and a level is
 //! met within 1 / FINE whatever the number of rows. It is deterministic; merged in a fixed tree it gives the same bits everywhere.
+//!
+//! Whoever adds up a log gathers values as they come, and they are put in order when there are too many, or at the end: a row is then sorted
+//! once or twice and not at every level of the tree.
 
 use super::log::Block;
 use crate::engine::Fold;
@@ -50,17 +53,35 @@ impl Pair {
 impl Digest {
     /// The distribution of weighted values, in any order. Values of weight 0 are not there.
     pub fn of(values: Vec<(f64, f64)>) -> Self {
-        let present = values.into_iter().filter(|(_, w)| *w > 0.0);
-        let mut d = Digest { pairs: present.map(|(value, signed)| Pair { value, signed }).collect() };
+        let mut d = Digest::default();
+        d.gather(values.into_iter());
         d.tidy();
         d
     }
 
     /// Adds another distribution.
     pub fn merge(&mut self, other: &Digest) {
-        self.pairs.reserve_exact(other.pairs.len());
-        self.pairs.extend_from_slice(&other.pairs);
+        self.append(other);
         self.tidy();
+    }
+
+    /// Adds weighted values, to be put in order later.
+    pub(crate) fn gather(&mut self, values: impl Iterator<Item = (f64, f64)>) {
+        self.pairs.extend(values.filter(|(_, w)| *w > 0.0).map(|(value, signed)| Pair { value, signed }));
+        self.spare();
+    }
+
+    /// Adds another distribution, to be put in order later.
+    pub(crate) fn append(&mut self, other: &Digest) {
+        self.pairs.extend_from_slice(&other.pairs);
+        self.spare();
+    }
+
+    /// Puts in order what has become too much.
+    fn spare(&mut self) {
+        if self.pairs.len() > EXACT {
+            self.tidy();
+        }
     }
 
     /// Sum of weights.
@@ -74,8 +95,8 @@ impl Digest {
     }
 
     /// Sorts; joins equal values; averages neighbours if there are too many.
-    fn tidy(&mut self) {
-        self.pairs.sort_by(|a, b| a.value.total_cmp(&b.value)); // stable: two sorted runs are merged
+    pub(crate) fn tidy(&mut self) {
+        sort(&mut self.pairs);
         self.pairs.dedup_by(|next, kept| {
             let same = next.value == kept.value && next.exact() && kept.exact();
             if same {
@@ -147,6 +168,41 @@ impl Digest {
     }
 }
 
+/// Pairs below which comparing is faster.
+const FEW: usize = 512;
+
+/// Sorts by value; equal values stay in their order. Byte after byte, from the last to the first, for many pairs: a pass moves every pair once.
+fn sort(pairs: &mut Vec<Pair>) {
+    if pairs.len() < FEW || pairs.is_sorted_by(|a, b| a.value.total_cmp(&b.value).is_le()) {
+        return pairs.sort_by(|a, b| a.value.total_cmp(&b.value));
+    }
+    // bits that rise with the value, as in total_cmp
+    let key = |p: &Pair| {
+        let bits = p.value.to_bits();
+        bits ^ (((bits as i64 >> 63) as u64) | 1 << 63)
+    };
+    let mut counts = [[0u32; 256]; 8];
+    for p in pairs.iter() {
+        key(p).to_le_bytes().iter().zip(&mut counts).for_each(|(byte, counts)| counts[*byte as usize] += 1);
+    }
+    let mut other = pairs.clone();
+    for (k, counts) in counts.iter_mut().enumerate() {
+        if counts.iter().any(|c| *c as usize == pairs.len()) {
+            continue; // all are alike here
+        }
+        let mut before = 0;
+        for count in counts.iter_mut() {
+            before += std::mem::replace(count, before);
+        }
+        for p in pairs.iter() {
+            let place = &mut counts[(key(p) >> (8 * k)) as usize & 0xff];
+            other[*place as usize] = *p;
+            *place += 1;
+        }
+        std::mem::swap(pairs, &mut other);
+    }
+}
+
 /// The question: the distributions of all columns, each row counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantiles;
@@ -162,6 +218,12 @@ pub struct Distributions {
     pub cost: Digest,
 }
 
+impl Distributions {
+    fn columns(&mut self) -> impl Iterator<Item = &mut Digest> {
+        self.contexts.iter_mut().chain(&mut self.actions).chain([&mut self.cost])
+    }
+}
+
 impl Fold<Block> for Quantiles {
     type Partial = Distributions;
 
@@ -170,26 +232,28 @@ impl Fold<Block> for Quantiles {
     }
 
     fn add(&self, b: &Block, into: &mut Distributions) {
-        let digest = |column: &[f64]| Digest::of(column.iter().map(|v| (*v, 1.0)).collect());
-        let block = Distributions {
-            contexts: b.x.iter().map(|c| digest(c)).collect(),
-            actions: b.a.iter().map(|c| digest(c)).collect(),
-            cost: digest(&b.y),
-        };
-        self.merge(&block, into);
+        if into.cost.is_empty() {
+            into.contexts.resize(b.x.len(), Digest::default());
+            into.actions.resize(b.a.len(), Digest::default());
+        }
+        let columns = b.x.iter().chain(&b.a).chain([&b.y]);
+        into.columns().zip(columns).for_each(|(d, c)| d.gather(c.iter().map(|v| (*v, 1.0))));
     }
 
     fn merge(&self, other: &Distributions, into: &mut Distributions) {
         if into.cost.is_empty() {
             return into.clone_from(other);
         }
-        let mine = into.contexts.iter_mut().chain(&mut into.actions).chain([&mut into.cost]);
         let theirs = other.contexts.iter().chain(&other.actions).chain([&other.cost]);
-        mine.zip(theirs).for_each(|(a, b)| a.merge(b));
+        into.columns().zip(theirs).for_each(|(a, b)| a.append(b));
     }
 
     fn spent(&self, partial: &mut Distributions) {
         *partial = Distributions::default();
+    }
+
+    fn finish(&self, answer: &mut Distributions) {
+        answer.columns().for_each(Digest::tidy);
     }
 }
 
@@ -205,19 +269,23 @@ impl Fold<Block> for ActionQuantiles {
     }
 
     fn add(&self, b: &Block, into: &mut Vec<Digest>) {
-        let block = b.a.iter().map(|c| Digest::of(c.iter().map(|v| (*v, 1.0)).collect())).collect();
-        self.merge(&block, into);
+        into.resize(b.a.len(), Digest::default());
+        into.iter_mut().zip(&b.a).for_each(|(d, c)| d.gather(c.iter().map(|v| (*v, 1.0))));
     }
 
     fn merge(&self, other: &Vec<Digest>, into: &mut Vec<Digest>) {
         match into.is_empty() {
             true => into.clone_from(other),
-            false => into.iter_mut().zip(other).for_each(|(a, b)| a.merge(b)),
+            false => into.iter_mut().zip(other).for_each(|(a, b)| a.append(b)),
         }
     }
 
     fn spent(&self, partial: &mut Vec<Digest>) {
         *partial = Vec::new();
+    }
+
+    fn finish(&self, answer: &mut Vec<Digest>) {
+        answer.iter_mut().for_each(Digest::tidy);
     }
 }
 
@@ -278,6 +346,43 @@ mod tests {
         let want: Vec<f64> = v.iter().rev().take(1000).copied().collect();
         assert_eq!(top, want);
         assert!((d.weight() - 600_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn sorting_by_bytes_is_sorting_by_comparison() {
+        let mut v = values(5000);
+        v.extend([0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, -3.5, f64::MIN_POSITIVE]);
+        v.extend(values(700).iter().map(|v| -v));
+        v.extend_from_within(..900); // equal values, which keep their order
+        let mut pairs: Vec<Pair> = v.iter().zip(1..).map(|(v, i)| Pair { value: *v, signed: f64::from(i) }).collect();
+        let mut by_comparison = pairs.clone();
+        by_comparison.sort_by(|a, b| a.value.total_cmp(&b.value));
+        sort(&mut pairs);
+        assert_eq!(pairs, by_comparison);
+    }
+
+    /// Gathered block by block in a tree, and merged eagerly in the same tree: the same bits.
+    #[test]
+    fn what_is_sorted_later_is_what_is_sorted_at_once() {
+        let v: Vec<f64> = values(400_000).into_iter().map(|v| if v < 1.3 { 0.0 } else { v }).collect();
+        let mut blocks: Vec<Digest> = v
+            .chunks(1024)
+            .map(|c| {
+                let mut d = Digest::default();
+                d.gather(c.iter().map(|v| (*v, 1.0)));
+                d
+            })
+            .collect();
+        while blocks.len() > 1 {
+            let pair = |pair: &[Digest]| {
+                let mut d = pair[0].clone();
+                pair[1..].iter().for_each(|o| d.append(o));
+                d
+            };
+            blocks = blocks.chunks(2).map(pair).collect();
+        }
+        blocks[0].tidy();
+        assert_eq!(blocks[0], in_blocks(&v, 1024));
     }
 
     #[test]

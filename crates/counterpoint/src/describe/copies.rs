@@ -9,7 +9,7 @@ const LOOKED_AT: usize = 4096;
 
 /// That rows have copies, in words; nothing where none was found.
 pub(super) fn copies(log: &dyn Source) -> Result<Option<String>> {
-    let rows = log.get(Hashes { keep: LOOKED_AT, by: Recognised::Content })?;
+    let rows = log.recognise(Hashes::of(LOOKED_AT, Recognised::Content))?;
     let looked_at = rows.smallest.len();
     let copied: usize = rows.smallest.chunk_by(|a, b| a == b).map(|run| run.len() - 1).sum();
     Ok((copied > 0).then(|| {

@@ -76,6 +76,14 @@ macro_rules! questions {
                     _ => debug_assert!(false, "the answer to another question"),
                 }
             }
+
+            fn finish(&self, answer: &mut $answer) {
+                match (self, answer) {
+                    $(($ask::$name(q), $answer::$name(a)) => $crate::engine::Fold::<$block>::finish(q, a),)*
+                    #[allow(unreachable_patterns)]
+                    _ => debug_assert!(false, "the answer to another question"),
+                }
+            }
         }
 
         $(impl $crate::engine::Member<$ask, $answer> for $question {

@@ -36,6 +36,8 @@ pub trait Fold<B>: Sync {
     /// A partial was merged into another and will be reset before it is used again. Those that are large give back their memory here;
     /// otherwise every open subtree of every run keeps its last answer.
     fn spent(&self, _partial: &mut Self::Partial) {}
+    /// The answer for all rows is complete: what was left for later is done now.
+    fn finish(&self, _answer: &mut Self::Partial) {}
 }
 
 /// Runs of blocks a thread, so that no thread waits long for the last. It changes no bit: the tree is the same whatever the runs.
@@ -243,6 +245,7 @@ impl Engine {
             spine.open(cut.place(run.start), k * cut.depth);
         }
         spine.complete(None, |from, into| merge(fold, slots, from, into));
+        fold.finish(&mut slots[0]);
     }
 
     /// Asks once and returns the answer.

@@ -100,6 +100,11 @@ impl ContextMap {
         })
     }
 
+    /// Whether the columns are products of contexts, which take less time to compute than to fetch.
+    pub(crate) fn is_products(&self) -> bool {
+        matches!(self, ContextMap::Poly | ContextMap::Quadratic | ContextMap::Cubic)
+    }
+
     /// Number of columns for `d` contexts.
     pub fn dim(&self, d: usize) -> usize {
         match self {

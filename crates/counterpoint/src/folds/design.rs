@@ -2,7 +2,8 @@
 //!
 //! A block of the log becomes a run of *strips* of [`STRIP`] rows. A strip holds its columns one after the other (features,
 //! actions, log propensity, cost, row weight), each a [`Lane`], so that everything a strip needs is one contiguous piece
-//! of memory that fits the first cache. The last strip is padded with rows of weight 0, which take part in every sum
+//! of memory that fits the first cache. Where features are products of contexts, the scaled contexts are held in their place, and multiplied where
+//! the strip is worked on: ten million rows come from memory, and memory is slower than a product. The last strip is padded with rows of weight 0, which take part in every sum
 //! with exactly nothing.
 //!
 //! What does not depend on theta is folded in here: actions are held as the family sees them (ln a for the log-normal), and
@@ -64,6 +65,8 @@ pub(crate) struct ModelRows {
 pub(crate) struct Layout {
     /// d_X
     pub(crate) features: usize,
+    /// Columns they are made of: the features themselves, or the contexts.
+    pub(crate) held: usize,
     /// q
     pub(crate) actions: usize,
 }
@@ -71,13 +74,20 @@ pub(crate) struct Layout {
 impl Layout {
     /// The lanes of policies of this structure.
     pub(crate) fn of(policy: &Policy) -> Self {
-        Layout { features: policy.mean.map().dim(policy.d()), actions: policy.q() }
+        let map = policy.mean.map();
+        let features = map.dim(policy.d());
+        let held = if map.is_products() { policy.d() } else { features };
+        Layout { features, held, actions: policy.q() }
+    }
+    /// Whether features are made of contexts.
+    pub(crate) fn multiplies(self) -> bool {
+        self.held < self.features
     }
     pub(crate) fn action(self) -> usize {
-        self.features
+        self.held
     }
     pub(crate) fn log_p(self) -> usize {
-        self.features + self.actions
+        self.held + self.actions
     }
     pub(crate) fn cost(self) -> usize {
         self.log_p() + 1
@@ -217,6 +227,7 @@ fn block<T: Real>(
     let strips = b.rows().div_ceil(STRIP);
     let mut lanes = vec![Lane([T::ZERO; STRIP]); strips * layout.lanes()];
     let (mut x, mut psi) = (vec![0.0; policy.d()], vec![0.0; layout.features]);
+    let mut reach = vec![T::ZERO; strips * layout.features];
     let mut put = |row: usize, lane: usize, v: f64| {
         lanes[row / STRIP * layout.lanes() + lane].0[row % STRIP] = T::of(v);
     };
@@ -226,8 +237,11 @@ fn block<T: Real>(
         b.context(from, &mut x);
         policy.scaler.apply(&mut x);
         policy.mean.map().apply(&x, &mut psi);
-        for (f, v) in psi.iter().enumerate() {
+        for (f, v) in (if layout.multiplies() { &x } else { &psi }).iter().enumerate() {
             put(i, f, *v);
+        }
+        for (reach, v) in reach[i / STRIP * layout.features..].iter_mut().zip(&psi) {
+            *reach = T::of(reach.f64().max(v.abs()));
         }
         let mut log_p = b.log_p[from];
         for c in 0..layout.actions {
@@ -245,11 +259,8 @@ fn block<T: Real>(
         put(i, layout.omega(), if i < b.rows() { b.omega[from] } else { 0.0 });
     }
     let model = question.model_rows(b, policy, baseline);
-    let mut reach = Vec::with_capacity(strips * layout.features);
     let mut totals = [0.0; 3];
     for strip in lanes.chunks_exact(layout.lanes()) {
-        let largest = |lane: &Lane<T>| lane.0.iter().fold(0.0, |m: f64, v| m.max(v.f64().abs()));
-        reach.extend(strip[..layout.features].iter().map(|lane| T::of(largest(lane))));
         for (omega, y) in strip[layout.omega()].0.iter().zip(&strip[layout.cost()].0) {
             let (omega, y) = (omega.f64(), y.f64());
             totals[0] += omega;

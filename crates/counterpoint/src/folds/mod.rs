@@ -36,7 +36,7 @@ pub use residuals::Residuals;
 pub use risk::{Partial, Risk, instruction_set, truth};
 pub use rows::{Question, RiskSpec};
 pub use score::{Bootstrap, Control, Powers, Replicates, Scored, score, score_with};
-pub(crate) use score::{Weigher, score_block};
+pub(crate) use score::{Weigher, score_again, score_block};
 pub(crate) use target::target_sums;
 pub use target::{DRAWS, Entering, TargetAnswer, TargetSums};
 pub use tree::{Growth, Tree};

@@ -39,13 +39,18 @@ impl Fold<Scored> for OutcomeLaw {
         let weight = |i: usize| self.log_scale.map_or(1.0, |scale| math::exp(b.log_w[i] - scale));
         let first = (0..b.y.len()).map(|i| (b.y[i], b.omega[i] * weight(i)));
         let second = (0..b.y.len()).map(|i| (b.y[i], b.weighting.squared(b.omega[i]) * weight(i) * weight(i)));
-        let block = OutcomeDistribution { weights: Digest::of(first.collect()), squares: Digest::of(second.collect()) };
-        self.merge(&block, into);
+        into.weights.gather(first);
+        into.squares.gather(second);
     }
 
     fn merge(&self, other: &OutcomeDistribution, into: &mut OutcomeDistribution) {
-        into.weights.merge(&other.weights);
-        into.squares.merge(&other.squares);
+        into.weights.append(&other.weights);
+        into.squares.append(&other.squares);
+    }
+
+    fn finish(&self, answer: &mut OutcomeDistribution) {
+        answer.weights.tidy();
+        answer.squares.tidy();
     }
 
     fn spent(&self, partial: &mut OutcomeDistribution) {

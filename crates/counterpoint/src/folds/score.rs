@@ -8,7 +8,7 @@
 
 use super::forest::Forest;
 use super::tree::Tree;
-use crate::data::{Block, Log, Span, Weighting};
+use crate::data::{Block, Log, Recognised, Span, Weighting};
 use crate::engine::{Engine, Fold, Placed};
 use crate::error::{Error, Result};
 use crate::estimate::Moments;
@@ -102,20 +102,59 @@ pub fn score_with(
     control: Option<&Control>,
 ) -> Result<Vec<Scored>> {
     policy.check_against(log.schema())?;
-    let range: Vec<[f64; 2]> = log.action_summaries().iter().map(|s| [s.min, s.max]).collect();
-    let scorer = Weigher { policy, range: &range, control, weighting: log.schema().weighting };
-    let Some(scratch) = log.scratch() else { return score_run(engine, log.blocks(), scorer) };
+    let range: Vec<[f64; 2]> = log.summaries_on(engine).actions.iter().map(|s| [s.min, s.max]).collect();
+    let by = Weigher { policy, range: &range, control, weighting: log.schema().weighting };
+    let rows = in_runs(engine, log, |i| score_block(&log.blocks()[i], by))?;
+    for b in &rows {
+        if let Some(i) = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY) {
+            return Err(
+                Error::numeric("ln w", format!("{} is not a weight", b.log_w[i])).at(format!("row {}", b.ids[i] + 1))
+            );
+        }
+    }
+    Ok(rows)
+}
+
+/// Rows that have been weighed already, with costs less what is taken out of them: their weights, and what the log says of them, stay.
+pub(crate) fn score_again(
+    engine: &Engine,
+    log: &Log,
+    policy: &dyn TargetPolicy,
+    rows: &[Scored],
+    control: &Control,
+) -> Result<Vec<Scored>> {
+    in_runs(engine, log, |i| {
+        let mut out = rows[i].clone();
+        control.apply(&log.blocks()[i], policy, &mut out);
+        out
+    })
+}
+
+/// What becomes of every block, by its number; of a log in a scratch file, what is new in it goes to another.
+fn in_runs(engine: &Engine, log: &Log, one: impl Fn(usize) -> Scored + Sync + Send) -> Result<Vec<Scored>> {
+    let blocks: Vec<usize> = (0..log.blocks().len()).collect();
+    let Some(scratch) = log.scratch() else { return Ok(engine.map(&blocks, |i| one(*i))) };
     let mut spill = scratch.open()?;
-    let (mut rows, mut places) = (Vec::with_capacity(log.blocks().len()), Vec::new());
-    for run in log.blocks().chunks(SPILLED_RUN) {
-        for mut b in score_run(engine, run, scorer)? {
-            places.push((spill.put(&b.log_w)?, b.log_w.len()));
-            b.log_w = Span::default();
+    let (mut rows, mut places) = (Vec::with_capacity(blocks.len()), Vec::with_capacity(blocks.len()));
+    for run in blocks.chunks(SPILLED_RUN) {
+        for mut b in engine.map(run, |i| one(*i)) {
+            let mut put = |column: &mut Span<f64>| -> Result<Option<usize>> {
+                let place = column.in_memory().then(|| spill.put(column)).transpose()?;
+                if place.is_some() {
+                    *column = Span::default();
+                }
+                Ok(place)
+            };
+            let len = b.ids.len();
+            places.push((len, [put(&mut b.log_w)?, put(&mut b.y)?]));
             rows.push(b);
         }
     }
     let map = spill.finish()?;
-    rows.iter_mut().zip(places).for_each(|(b, (place, len))| b.log_w = map.span(place, len));
+    for (b, (len, [log_w, y])) in rows.iter_mut().zip(places) {
+        log_w.into_iter().for_each(|place| b.log_w = map.span(place, len));
+        y.into_iter().for_each(|place| b.y = map.span(place, len));
+    }
     Ok(rows)
 }
 
@@ -181,18 +220,6 @@ impl Control {
     }
 }
 
-fn score_run(engine: &Engine, blocks: &[Block], scorer: Weigher) -> Result<Vec<Scored>> {
-    let rows = engine.map(blocks, |b| score_block(b, scorer));
-    for b in &rows {
-        if let Some(i) = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY) {
-            return Err(
-                Error::numeric("ln w", format!("{} is not a weight", b.log_w[i])).at(format!("row {}", b.ids[i] + 1))
-            );
-        }
-    }
-    Ok(rows)
-}
-
 pub(crate) fn score_block(b: &Block, Weigher { policy, range, control, weighting }: Weigher) -> Scored {
     let mut weights = Vec::with_capacity(b.rows());
     policy.log_densities(b, &mut weights);
@@ -206,8 +233,8 @@ pub(crate) fn score_block(b: &Block, Weigher { policy, range, control, weighting
     }
     for i in 0..b.rows() {
         out.outside += b.omega[i] * (1.0 - inside[i]);
-        out.fingerprint = out.fingerprint.wrapping_add(b.row_hash(i));
     }
+    out.fingerprint = b.hashes(Recognised::Row).into_iter().fold(0, u64::wrapping_add);
     out.log_w = weights.into();
     match control {
         None => out.y = b.y.clone(),

@@ -40,6 +40,11 @@ crate::engine::questions! {
 pub trait Weighed: Sync {
     /// Answers a question about them.
     fn answer(&self, ask: &WeightAsk) -> Result<WeightAnswer>;
+
+    /// The rows themselves, where they are in this process.
+    fn scored(&self) -> Option<&[Scored]> {
+        None
+    }
 }
 
 /// Weighted rows in memory, with the threads that ask them.
@@ -233,15 +238,19 @@ impl Fold<Scored> for Shape {
                 powers[1] += times * square * square;
             }
         }
-        block.log_w = Digest::of(b.log_w.iter().copied().zip(b.omega.iter().copied()).collect());
+        block.log_w.gather(b.log_w.iter().copied().zip(b.omega.iter().copied()));
         self.merge(&block, into);
     }
 
     fn merge(&self, other: &Shaped, into: &mut Shaped) {
         let mine = into.powers.iter_mut().flatten();
         mine.zip(other.powers.iter().flatten()).for_each(|(a, b)| *a += b);
-        into.log_w.merge(&other.log_w);
+        into.log_w.append(&other.log_w);
         into.largest = into.largest.max(other.largest);
+    }
+
+    fn finish(&self, answer: &mut Shaped) {
+        answer.log_w.tidy();
     }
 
     fn spent(&self, partial: &mut Shaped) {

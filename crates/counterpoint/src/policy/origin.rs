@@ -70,7 +70,7 @@ impl GateFigures {
 
 impl Origin {
     /// What is asked of the rows.
-    pub(crate) const QUESTION: Hashes = Hashes { keep: KEPT, by: Recognised::Content };
+    pub(crate) const QUESTION: Hashes = Hashes::of(KEPT, Recognised::Content);
 
     /// The origin of what is learned from these rows.
     pub fn of(log: &Log) -> Self {

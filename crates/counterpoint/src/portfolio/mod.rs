@@ -154,7 +154,7 @@ pub fn search(source: &dyn Source, options: &Search) -> Result<Found> {
         actions: schema.actions.clone(),
         origin: Some(Origin {
             support: Some(support(&table, &chosen.figures)),
-            ..source.get(Origin::QUESTION)?.into()
+            ..source.recognise(Origin::QUESTION)?.into()
         }),
     };
     let policy = ModelPolicy::try_from(ModelParts {

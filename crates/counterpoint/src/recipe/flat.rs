@@ -282,7 +282,7 @@ mean_choices! { flat [
     starts: usize = Some(5),
     /// proximal_steps > 0: starting points that go on after the first proximal step, 1 to 1000, those with the best objective; absent: all.
     finalists: usize = None,
-    /// Rows, in whole blocks, that the starting points see, at least 100000; the best of them then goes on with all rows and without the pull; absent: all rows from the beginning. For logs of tens of millions.
+    /// Rows, in whole blocks, that the first proximal steps see, at least 100000; the best starting point then goes on, with twice as many rows every step, until the last step, without the pull, sees all; absent: all rows from the beginning. For logs of tens of millions.
     first_rows: usize = None,
     /// f64, or f32 for very large logs.
     precision: Precision = Some(Precision::F64),

@@ -80,7 +80,8 @@ pub struct Recipe {
     pub starts: usize,
     /// Starting points that go on after the first proximal step, 1 to 1000; none: all.
     pub finalists: Option<usize>,
-    /// Rows, in whole blocks, that starting points descend on before the best of them goes on with all; none: all from the beginning.
+    /// Rows, in whole blocks, that the first proximal steps see; then the best starting point goes on, and every step sees twice as many rows as
+    /// the one before, until the last sees all. None: all from the beginning.
     pub first_rows: Option<usize>,
     /// f64, or f32 for very large logs.
     pub precision: Precision,

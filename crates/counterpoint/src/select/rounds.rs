@@ -264,7 +264,7 @@ impl Work<'_> {
 
 /// What tells the rows of one log from those of another.
 fn print_of(rows: &dyn Source) -> Result<u64> {
-    let hashed = rows.get(Hashes { keep: 0, by: Recognised::Row })?;
+    let hashed = rows.get(Hashes::of(0, Recognised::Row))?;
     Ok(hashed.sum ^ hashed.rows.rotate_left(32))
 }
 

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::folds::{
     Control, Design, Here, Partial, Prepared, Risk, RiskSpec, Scored, Threads, Weighed, WeightAnswer, WeightAsk,
-    score_with,
+    score_again, score_with,
 };
 use crate::policy::TargetPolicy;
 use std::borrow::Cow;
@@ -56,7 +56,7 @@ impl Source for Local<'_> {
     }
 
     fn ask(&self, ask: &Ask) -> Result<Answer> {
-        Ok(self.engine.ask(ask, self.log.blocks()))
+        Ok(answer(&self.log, self.engine, ask))
     }
 
     fn prepare<'a>(&'a self, spec: &RiskSpec) -> Result<Box<dyn Prepared + 'a>> {
@@ -65,6 +65,15 @@ impl Source for Local<'_> {
 
     fn weigh_with<'a>(&'a self, policy: &dyn TargetPolicy, control: Option<&Control>) -> Result<Box<dyn Weighed + 'a>> {
         Ok(Box::new(Weights { rows: score_with(self.engine, &self.log, policy, control)?, engine: self.engine }))
+    }
+
+    fn weigh_again<'a>(
+        &'a self,
+        rows: &dyn Weighed,
+        policy: &dyn TargetPolicy,
+        control: &Control,
+    ) -> Result<Box<dyn Weighed + 'a>> {
+        again(&self.log, self.engine, rows, policy, control)
     }
 
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {
@@ -91,7 +100,7 @@ impl Source for Log {
     }
 
     fn ask(&self, ask: &Ask) -> Result<Answer> {
-        Ok(Engine::shared().ask(ask, self.blocks()))
+        Ok(answer(self, Engine::shared(), ask))
     }
 
     fn prepare<'a>(&'a self, spec: &RiskSpec) -> Result<Box<dyn Prepared + 'a>> {
@@ -103,6 +112,15 @@ impl Source for Log {
         Ok(Box::new(Weights { rows: score_with(engine, self, policy, control)?, engine }))
     }
 
+    fn weigh_again<'a>(
+        &'a self,
+        rows: &dyn Weighed,
+        policy: &dyn TargetPolicy,
+        control: &Control,
+    ) -> Result<Box<dyn Weighed + 'a>> {
+        again(self, Engine::shared(), rows, policy, control)
+    }
+
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {
         Ok(Box::new(Local { log: Cow::Owned(Log::view(self, view)?), engine: Engine::shared() }))
     }
@@ -110,6 +128,29 @@ impl Source for Log {
     fn alone<'a>(&'a self) -> Box<dyn Source + 'a> {
         Box::new(self.on(&ALONE))
     }
+}
+
+/// Answers of which a log remembers what it said are not asked of its rows again.
+fn answer(log: &Log, engine: &Engine, ask: &Ask) -> Answer {
+    match ask {
+        Ask::Summaries(_) => Answer::Summaries(log.summaries_on(engine).clone()),
+        _ => engine.ask(ask, log.blocks()),
+    }
+}
+
+/// Rows of this log that were weighed before keep their weights.
+fn again<'a>(
+    log: &Log,
+    engine: &'a Engine,
+    rows: &dyn Weighed,
+    policy: &dyn TargetPolicy,
+    by: &Control,
+) -> Result<Box<dyn Weighed + 'a>> {
+    let rows = match rows.scored().filter(|rows| rows.len() == log.blocks().len()) {
+        Some(rows) => score_again(engine, log, policy, rows, by)?,
+        None => score_with(engine, log, policy, Some(by))?,
+    };
+    Ok(Box::new(Weights { rows, engine }))
 }
 
 struct Ready<'a> {
@@ -135,5 +176,9 @@ struct Weights<'a> {
 impl Weighed for Weights<'_> {
     fn answer(&self, ask: &WeightAsk) -> Result<WeightAnswer> {
         Here(self.engine, &self.rows).answer(ask)
+    }
+
+    fn scored(&self) -> Option<&[Scored]> {
+        Some(&self.rows)
     }
 }

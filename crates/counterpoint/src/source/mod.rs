@@ -17,7 +17,7 @@ pub use local::Local;
 pub use questions::{Answer, Ask, PolicyWeights};
 pub use shards::{DividedShards, LocalShard, Shard, Shards};
 
-use crate::data::{Log, Schema, Summaries, View};
+use crate::data::{Hashed, Hashes, Log, Schema, Summaries, View};
 use crate::engine::{Engine, Member};
 use crate::error::{Error, Result};
 use crate::folds::{Control, Prepared, RiskSpec, Weighed};
@@ -63,6 +63,16 @@ pub trait Source: Sync {
     /// Weighs the rows by a policy; their costs are less what contexts explain of them.
     fn weigh_with<'a>(&'a self, policy: &dyn TargetPolicy, control: Option<&Control>) -> Result<Box<dyn Weighed + 'a>>;
 
+    /// The same of rows that this source has weighed by this policy before, which may save looking at the policy again.
+    fn weigh_again<'a>(
+        &'a self,
+        _rows: &dyn Weighed,
+        policy: &dyn TargetPolicy,
+        control: &Control,
+    ) -> Result<Box<dyn Weighed + 'a>> {
+        self.weigh_with(policy, Some(control))
+    }
+
     /// Some of the rows, as a source of their own.
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>>;
 
@@ -91,8 +101,21 @@ impl<'s> dyn Source + 's {
         if of < wanted.saturating_mul(2) {
             return Ok(None);
         }
-        let source = self.view(&View::blocks(BLOCKS, of / wanted.max(1)))?;
+        let source = self.one_of(of / wanted.max(1))?;
         Ok(Some(Thin { rows: rows(&*source)?, of, source }))
+    }
+
+    /// One of so many blocks. A block that is among one of eight is among one of four.
+    pub(crate) fn one_of(&self, blocks: u64) -> Result<Box<dyn Source + '_>> {
+        self.view(&View::blocks(BLOCKS, blocks))
+    }
+
+    /// The answer to this question, where that is possible without looking at most hashes.
+    pub(crate) fn recognise(&self, all: Hashes) -> Result<Hashed> {
+        let found = self.get(all.among(self.get(Summaries)?.rows))?;
+        // hashes of rows that are alike are not evenly spread: then they are all looked at
+        let whole = found.smallest.len() == all.keep || found.smallest.len() as u64 == found.rows;
+        if whole { Ok(found) } else { self.get(all) }
     }
 
     /// Asks one of the questions and takes its own answer.

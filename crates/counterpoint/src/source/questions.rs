@@ -89,4 +89,8 @@ impl Fold<Block> for PolicyWeights {
     fn spent(&self, partial: &mut WeightAnswer) {
         self.ask.spent(partial);
     }
+
+    fn finish(&self, answer: &mut WeightAnswer) {
+        self.ask.finish(answer);
+    }
 }

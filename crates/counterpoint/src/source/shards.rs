@@ -133,7 +133,9 @@ impl Source for Shards {
             }
             all.append(forest, &mut merge)?;
         }
-        Ok(all.finish(&mut merge).unwrap_or_else(|| ask.zero()))
+        let mut answer = all.finish(&mut merge).unwrap_or_else(|| ask.zero());
+        ask.finish(&mut answer);
+        Ok(answer)
     }
 
     fn prepare<'a>(&'a self, spec: &RiskSpec) -> Result<Box<dyn Prepared + 'a>> {

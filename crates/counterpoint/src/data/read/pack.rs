@@ -4,7 +4,7 @@ use super::super::checksum::Checksum;
 use super::super::config::LogConfig;
 use super::super::log::Dropped;
 use super::super::split::Part;
-use super::super::store::{Last, Shape, SourceFile, State, Writer};
+use super::super::store::{Last, Numbers, Shape, SourceFile, State, Writer};
 use super::collect::Collector;
 use super::find::{Piece, find};
 use super::open::Pieces;
@@ -27,6 +27,8 @@ pub struct Packing {
     pub checkpoint: u64,
     /// The part of every row by its number, where the log is divided by time.
     pub parts: Option<Vec<Part>>,
+    /// In what precision numbers are held. A store that is there keeps its own, and cannot be asked for less.
+    pub numbers: Numbers,
 }
 
 /// What rows are packed into.
@@ -40,7 +42,7 @@ pub enum Into {
 
 impl Default for Packing {
     fn default() -> Self {
-        Packing { into: Into::New, drop_invalid: false, checkpoint: 1 << 20, parts: None }
+        Packing { into: Into::New, drop_invalid: false, checkpoint: 1 << 20, parts: None, numbers: Numbers::F64 }
     }
 }
 
@@ -90,7 +92,7 @@ pub fn pack<P: AsRef<Path>>(
     let files = Pieces::new(find(paths)?);
     let sources = files.pieces.iter().map(source).collect::<Result<Vec<_>>>()?;
     let given: Vec<String> = paths.iter().map(|p| remote::shown(p.as_ref())).collect();
-    let fresh = State::new(&config, packing.drop_invalid, given);
+    let fresh = State::new(&config, packing.drop_invalid, packing.numbers, given);
     let growing = match packing.into {
         Into::New => part_of(to),
         Into::Old => to.to_path_buf(),
@@ -124,8 +126,8 @@ fn begin(path: &Path, fresh: State, sources: &[SourceFile]) -> Result<(Writer, L
         && let Ok((writer, last)) = Writer::open(path)
     {
         let old = &writer.state;
-        let same = (&old.writer, &old.config, old.drop_invalid, &old.given)
-            == (&fresh.writer, &fresh.config, fresh.drop_invalid, &fresh.given);
+        let same = (&old.writer, &old.config, old.drop_invalid, &old.given, old.numbers)
+            == (&fresh.writer, &fresh.config, fresh.drop_invalid, &fresh.given, fresh.numbers);
         let unchanged = old.sources.len() <= sources.len() && old.sources.iter().zip(sources).all(|(a, b)| a.same(b));
         if same && unchanged && old.divided.is_none() {
             return Ok((writer, last));
@@ -142,6 +144,10 @@ fn extend(path: &Path, fresh: State, sources: &[SourceFile]) -> Result<(Writer, 
     if old.config()?.roles() != LogConfig::from_toml(&fresh.config)?.roles() {
         return Err(place(Error::data("it was packed with other columns"))
             .hint("leave the columns out, for the store knows its own"));
+    }
+    if fresh.numbers == Numbers::F32 && old.numbers == Numbers::F64 {
+        return Err(place(Error::data("it holds numbers in double precision"))
+            .hint("rows that are added are held as the others are; pack all files again for single precision"));
     }
     if old.divided.is_some() {
         return Err(place(Error::data("it is divided by time, and later rows would move its parts"))
@@ -233,7 +239,7 @@ fn fill(
 fn write(writer: &mut Writer, collector: &mut Collector) -> Result<()> {
     let Some(rows) = &mut collector.log else { return Ok(()) };
     let full = rows.take_full()?;
-    let shape = Shape::of(&collector.layout);
+    let shape = Shape::of(&collector.layout, writer.state.numbers);
     full.iter().try_for_each(|(block, parts)| writer.put(block, parts, shape))
 }
 
@@ -243,7 +249,7 @@ fn publish(writer: &mut Writer, collector: &Collector) -> Result<()> {
     let (contexts, seen, dropped, last, parts) = rows.progress();
     writer.state.learn(contexts);
     (writer.state.seen, writer.state.dropped) = (seen, dropped);
-    writer.publish(last.map(|b| (b, parts)), Shape::of(&collector.layout))
+    writer.publish(last.map(|b| (b, parts)), Shape::of(&collector.layout, writer.state.numbers))
 }
 
 /// How much of a file's beginning and end its fingerprint knows.

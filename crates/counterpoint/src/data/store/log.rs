@@ -21,7 +21,7 @@ pub(in super::super) fn log_of(store: &Store, roles: &Roles, options: &ReadOptio
     let place = |e: Error| store.blame(e);
     agree(&store.config()?.roles(), roles).map_err(place)?;
     let wanted = wanted(&store.state.contexts, roles, options).map_err(place)?;
-    let (mut blocks, mut parts) = store.blocks()?;
+    let (mut blocks, mut parts) = store.blocks(options)?;
     for block in &mut blocks {
         select(store, block, roles, &wanted);
     }

@@ -7,7 +7,7 @@
 //! contents              JSON: columns and their words, sources, rows left out, where the blocks are
 //! ```
 //!
-//! Numbers are little-endian f64. A block holds what a block in memory holds before all rows are known: words as numbers, gaps as NaN,
+//! Numbers are little-endian f64, or f32 where that was asked for ([`Numbers`]). A block holds what a block in memory holds before all rows are known: words as numbers, gaps as NaN,
 //! weights as they were given. So days can be added: what depends on all rows ([`Gathered`](super::gather::Gathered)) is done when the
 //! store is opened, and where nothing depends on them the columns are used where they lie.
 //!
@@ -16,6 +16,7 @@
 
 mod block;
 mod log;
+mod numbers;
 mod open;
 mod state;
 mod table;
@@ -23,6 +24,7 @@ mod write;
 
 pub(super) use block::Shape;
 pub(super) use log::log_of;
+pub use numbers::Numbers;
 pub use open::Store;
 pub(super) use state::{SourceFile, State};
 pub(super) use table::Cells;

@@ -1,20 +1,25 @@
 //! Opening a store: nothing it says of itself is believed before it is checked, and no memory is taken on its word.
 
+use super::super::block_builder::BlockBuilder;
 use super::super::checksum::Checksum;
 use super::super::config::LogConfig;
 use super::super::input::Missing;
 use super::super::log::{BLOCK_ROWS, Block};
+use super::super::read::ReadOptions;
 use super::super::rows::Layout;
 use super::super::scratch::Mapped;
 use super::super::split::Part;
 use super::super::target::TargetColumns;
 use super::block::{Shape, decode, part};
 use super::state::{Slot, State};
-use super::{FIRST, HEADER, LINE, MAGIC, ONES, SLOT, SLOTS, VERSION, ZEROS, damaged};
+use super::{FIRST, HEADER, LINE, MAGIC, Numbers, ONES, SLOT, SLOTS, VERSION, ZEROS, damaged};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// Blocks that are checked side by side.
+const AT_ONCE: usize = 4096;
 
 /// A log that was packed: its blocks in a file, mapped into memory.
 ///
@@ -42,6 +47,11 @@ impl Store {
     /// Which column is which, as the log was packed.
     pub fn config(&self) -> Result<LogConfig> {
         self.state.config().map_err(|e| self.blame(e))
+    }
+
+    /// In what precision it holds numbers.
+    pub fn numbers(&self) -> Numbers {
+        self.state.numbers
     }
 
     /// Number of rows.
@@ -81,34 +91,46 @@ impl Store {
         e.at(self.path.display().to_string())
     }
 
-    /// All blocks, where they lie, and the parts of their rows; every checksum and every value is checked.
-    pub(in super::super) fn blocks(&self) -> Result<(Vec<Block>, Vec<Part>)> {
+    /// All blocks and the parts of their rows; every checksum and every value is checked. They are used where they lie; numbers in single
+    /// precision are widened, into memory or a scratch file.
+    pub(in super::super) fn blocks(&self, options: &ReadOptions) -> Result<(Vec<Block>, Vec<Part>)> {
         let layout = self.state.layout()?;
-        let shape = Shape::of(&layout);
+        let shape = Shape::of(&layout, self.state.numbers);
         let places = self.places(shape)?;
         let (missing, count) = (self.state.missing()?, places.len());
-        let checked: Vec<Result<(Block, Vec<Part>)>> = (0..count)
-            .into_par_iter()
-            .map(|i| {
-                let (block, parts, _) = decode(&self.map, places[i], i as u64, shape)?;
-                if block.rows() < BLOCK_ROWS && i + 1 < count {
-                    return Err(damaged("rows are missing in it").at(format!("block {}", i + 1)));
-                }
-                self.check(&block, &layout, missing).map_err(|e| e.at(format!("block {}", i + 1)))?;
-                Ok((block, parts))
-            })
-            .collect();
-        let (mut blocks, mut parts, mut before) = (Vec::with_capacity(count), Vec::new(), None);
-        for done in checked {
-            let (block, own) = done.map_err(|e| self.blame(e))?;
-            if before.is_some_and(|b| block.ids[0] <= b) {
-                return Err(self.blame(damaged("its rows are not in order").at(format!("block {}", block.index + 1))));
+        let mut widened = match self.state.numbers {
+            Numbers::F64 => None,
+            Numbers::F32 => Some(BlockBuilder::new(shape.widths, options.scratch.as_ref())?.within(options.memory)),
+        };
+        let one = |i: usize| {
+            let (block, parts, _) = decode(&self.map, places[i], i as u64, shape)?;
+            if block.rows() < BLOCK_ROWS && i + 1 < count {
+                return Err(damaged("rows are missing in it").at(format!("block {}", i + 1)));
             }
-            before = block.ids.last().copied();
-            blocks.push(block);
-            parts.extend(own);
+            self.check(&block, &layout, missing).map_err(|e| e.at(format!("block {}", i + 1)))?;
+            Ok((block, parts))
+        };
+        let (mut blocks, mut parts, mut before, mut rows) = (Vec::with_capacity(count), Vec::new(), None, 0);
+        for from in (0..count).step_by(AT_ONCE) {
+            let checked: Vec<Result<_>> = (from..count.min(from + AT_ONCE)).into_par_iter().map(one).collect();
+            for done in checked {
+                let (block, own) = done.map_err(|e| self.blame(e))?;
+                if before.is_some_and(|b| block.ids[0] <= b) {
+                    let at = format!("block {}", block.index + 1);
+                    return Err(self.blame(damaged("its rows are not in order").at(at)));
+                }
+                (before, rows) = (block.ids.last().copied(), rows + block.rows() as u64);
+                parts.extend(own);
+                match &mut widened {
+                    None => blocks.push(block),
+                    Some(widened) => widened.add(block).map_err(|e| self.blame(e))?,
+                }
+            }
         }
-        match blocks.iter().map(|b| b.rows() as u64).sum::<u64>() == self.state.rows {
+        if let Some(widened) = widened {
+            blocks = widened.finish()?;
+        }
+        match rows == self.state.rows {
             true => Ok((blocks, parts)),
             false => Err(self.blame(damaged("it does not hold the rows that it says it holds"))),
         }

@@ -8,7 +8,7 @@ use super::super::log::Dropped;
 use super::super::read::Roles;
 use super::super::rows::Layout;
 use super::super::weighting::Weighting;
-use super::{SLOT, damaged};
+use super::{Numbers, SLOT, damaged};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,9 @@ pub(in super::super) struct State {
     pub(in super::super) dropped: Dropped,
     /// Rows that are held.
     pub(in super::super) rows: u64,
+    /// In what precision they are held.
+    #[serde(default, skip_serializing_if = "Numbers::is_f64")]
+    pub(in super::super) numbers: Numbers,
     /// Where blocks stand one after the other: the place of the first, and how many.
     pub(in super::super) runs: Vec<(u64, u64)>,
     /// Parts by time, if the log is divided so.
@@ -79,7 +82,7 @@ pub(in super::super) struct Divided {
 
 impl State {
     /// Of a store without rows.
-    pub(in super::super) fn new(config: &LogConfig, drop_invalid: bool, given: Vec<String>) -> Self {
+    pub(in super::super) fn new(config: &LogConfig, drop_invalid: bool, numbers: Numbers, given: Vec<String>) -> Self {
         State {
             writer: concat!("counterpoint ", env!("CARGO_PKG_VERSION")).into(),
             config: config.to_toml(),
@@ -90,6 +93,7 @@ impl State {
             seen: 0,
             dropped: Dropped::default(),
             rows: 0,
+            numbers,
             runs: Vec::new(),
             divided: None,
         }

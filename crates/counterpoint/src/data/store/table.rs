@@ -2,7 +2,7 @@
 
 use super::super::input::MISSING;
 use super::super::log::{Block, Outcome};
-use super::super::read::Batch;
+use super::super::read::{Batch, ReadOptions};
 use super::open::Store;
 use crate::error::{Error, Result};
 use arrow_array::{ArrayRef, Float64Array, StringArray};
@@ -34,7 +34,7 @@ impl Cells {
     /// Block by block, these columns.
     pub(in super::super) fn choose(self, names: &[&str]) -> Result<impl Iterator<Item = Result<Batch>> + Send + use<>> {
         let places = names.iter().map(|n| self.place(n)).collect::<Result<Vec<_>>>()?;
-        let (blocks, _) = self.0.blocks()?;
+        let (blocks, _) = self.0.blocks(&ReadOptions::default())?;
         Ok(blocks.into_iter().map(move |b| {
             let columns = places.iter().map(|p| cells(&b, p)).collect();
             Ok(Batch { rows: b.rows(), columns })

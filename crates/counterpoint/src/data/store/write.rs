@@ -52,7 +52,7 @@ impl Writer {
         (writer.sequence, writer.at) = (slot.sequence, slot.place + slot.length);
         writer.cut(writer.at)?;
         let spare = writer.state.rows % BLOCK_ROWS as u64;
-        let shape = Shape::of(&writer.state.layout()?);
+        let shape = Shape::of(&writer.state.layout()?, writer.state.numbers);
         let last = match writer.state.runs.last_mut().filter(|_| spare > 0) {
             Some((place, count)) => {
                 let before = shape
@@ -87,7 +87,7 @@ impl Writer {
         self.pad()?;
         let place = self.at;
         let mut words = std::mem::take(&mut self.words);
-        encode(block, parts, shape, &mut words);
+        encode(block, parts, shape, &mut words)?;
         self.write(bytemuck::cast_slice(&words))?;
         let length = 8 * words.len() as u64;
         self.words = words;

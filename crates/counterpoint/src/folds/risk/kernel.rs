@@ -11,6 +11,7 @@
 //! `unsafe` here: the vector types are safe, and lanes of fixed length leave the compiler no bounds to check.
 
 mod model;
+mod products;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -102,6 +103,8 @@ struct Shape {
 /// Buffers of one thread, kept from block to block: nothing is allocated in the loop.
 pub(crate) struct Scratch<T> {
     shape: Shape,
+    /// Features, where they are made of contexts.
+    features: Vec<Lane<T>>,
     /// What the mean model keeps from forward to backward.
     work: Vec<Lane<T>>,
     /// Means, q lanes.
@@ -122,6 +125,7 @@ impl<T: Elementary> Default for Scratch<T> {
     fn default() -> Self {
         Scratch {
             shape: Shape::default(),
+            features: Vec::new(),
             work: Vec::new(),
             mu: Vec::new(),
             rows: rows::Stage::default(),
@@ -151,11 +155,12 @@ impl<T: Elementary> Scratch<T> {
     }
 
     fn fit(&mut self, shape: Shape) {
-        let Shape { size: Size { actions: q, .. }, room, graded: r } = shape;
+        let Shape { size: Size { features, actions: q }, room, graded: r } = shape;
         let lanes = |lanes: &mut Vec<Lane<T>>, n: usize| {
             lanes.clear();
             lanes.resize(n, Lane::ZERO);
         };
+        lanes(&mut self.features, features);
         lanes(&mut self.work, room.lanes);
         lanes(&mut self.mu, q);
         lanes(&mut self.slope, r * q);
@@ -191,17 +196,26 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
     scratch.start(risk, model.room(risk.size(), risk.graded.len()));
     let theta = T::theta(&risk.typed);
     let (lanes, features) = (risk.layout.lanes(), risk.layout.features);
+    // lent to the stages, which need the rest of the scratch
+    let mut made = std::mem::take(&mut scratch.features);
     // what the vector row stage does not know takes the plain one between the two vector products
     let mut plain = (!risk.fast::<T>()).then(|| PlainRows::new(risk));
     for (i, strip) in b.lanes.chunks_exact(lanes).enumerate() {
         // the next strip comes into the cache while this one is computed
         touch(b.lanes.get((i + 1) * lanes..(i + 2) * lanes).unwrap_or_default());
-        let x = Features { x: &strip[..features], reach: &b.reach[i * features..(i + 1) * features] };
+        let reach = &b.reach[i * features..(i + 1) * features];
+        let x = if risk.layout.multiplies() {
+            products::products::<T, S>(simd, risk.mean.map(), &strip[..risk.layout.held], &mut made);
+            Features { x: &made, reach }
+        } else {
+            Features { x: &strip[..features], reach }
+        };
         forward::<M, T, S>(simd, model, &theta.mean, x, scratch);
         if let Some(plain) = &mut plain {
             plain_rows(risk, plain, b, i * STRIP, scratch);
         } else if !rows::rows::<T, S>(simd, risk, &theta.std, (b, i * STRIP), scratch) {
             // a weight whose square overflows: the caller takes the block again, in logs and row by row
+            scratch.features = made;
             return false;
         }
         // a value alone (a line of a table, a check) needs no slopes
@@ -209,6 +223,7 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
             backward::<M, T, S>(simd, model, &theta.mean, x, scratch);
         }
     }
+    scratch.features = made;
     gather::<M, T, S>(simd, (risk, model), b, scratch);
     // weights so small that their squares vanish want the plain loop's scale as well
     risk.question.estimator.normalise == Normalise::ByRows || scratch.answer.sums.v > T::SMALL_SUM
@@ -275,8 +290,21 @@ fn plain_rows<T: Lanes>(risk: &Risk, plain: &mut PlainRows, b: &Strips<T>, first
 }
 
 /// Reduces the accumulators into the answer.
-#[inline(always)]
+#[inline(never)]
 fn gather<M: StripModel, T: Lanes, S: Simd>(
+    simd: S,
+    (risk, model): (&Risk, &M),
+    b: &Strips<T>,
+    scratch: &mut Scratch<T>,
+) {
+    simd.vectorize(
+        #[inline(always)]
+        || reduce::<M, T, S>(simd, (risk, model), b, scratch),
+    );
+}
+
+#[inline(always)]
+fn reduce<M: StripModel, T: Lanes, S: Simd>(
     simd: S,
     (risk, model): (&Risk, &M),
     b: &Strips<T>,

@@ -41,6 +41,8 @@ impl<T: Real> Fold<Strips<T>> for Truth<'_> {
 /// Everything one row needs, reused from row to row.
 struct Worker<'a> {
     risk: &'a Risk,
+    /// Contexts, where features are made of them.
+    x: Vec<f64>,
     psi: Vec<f64>,
     a: Vec<f64>,
     mu: Vec<f64>,
@@ -55,6 +57,7 @@ impl<'a> Worker<'a> {
         let q = risk.layout.actions;
         Worker {
             risk,
+            x: vec![0.0; risk.layout.held],
             psi: vec![0.0; risk.layout.features],
             a: vec![0.0; q],
             mu: vec![0.0; q],
@@ -67,8 +70,12 @@ impl<'a> Worker<'a> {
     /// Loads row i: features and action, then the means.
     fn score<T: Real>(&mut self, b: &Strips<T>, i: usize) {
         let layout = self.risk.layout;
-        for (f, v) in self.psi.iter_mut().enumerate() {
+        let held = if layout.multiplies() { &mut self.x } else { &mut self.psi };
+        for (f, v) in held.iter_mut().enumerate() {
             *v = lane(b, layout.lanes(), i, f);
+        }
+        if layout.multiplies() {
+            self.risk.mean.map().apply(&self.x, &mut self.psi);
         }
         for (c, v) in self.a.iter_mut().enumerate() {
             *v = lane(b, layout.lanes(), i, layout.action() + c);
