@@ -14,6 +14,9 @@ use crate::recipe::Recipe;
 use crate::source::Source;
 use std::ops::ControlFlow;
 
+/// Where every starting point ended, in order.
+type Ends = Vec<Result<Optimum>>;
+
 /// Every starting point of a fit in order, and how many rows of how many they saw first, where these were not all.
 pub(super) fn descend(
     train: &dyn Source,
@@ -21,7 +24,7 @@ pub(super) fn descend(
     plan: &Plan,
     spec: &RiskSpec,
     watch: &Watch,
-) -> Result<(Vec<Result<Optimum>>, Option<[u64; 2]>)> {
+) -> Result<(Ends, Option<[u64; 2]>)> {
     let of = train.get(Summaries)?.rows;
     let (looks, last) = looks(of, recipe.first_rows.map_or(of, |rows| rows as u64), recipe.proximal_steps());
     let (mut ends, mut best, mut done, mut first) = (Vec::new(), None, 0, None);
@@ -103,7 +106,7 @@ struct Run {
 
 impl Starts<'_> {
     /// Where each of them ended, in order.
-    fn ends(&self, stretch: Stretch) -> Vec<Result<Optimum>> {
+    fn ends(&self, stretch: Stretch) -> Ends {
         let all: Vec<Run> = (0..self.recipe.starts).map(|start| Run { start, done: 0, so_far: None }).collect();
         let finalists = self.recipe.finalists.filter(|k| *k < self.recipe.starts && stretch.steps > 0);
         let Some(finalists) = finalists else { return self.run(&all, stretch) };
@@ -135,7 +138,7 @@ impl Starts<'_> {
     }
 
     /// Runs side by side where there are as many as threads, else one after the other on all threads.
-    fn run(&self, runs: &[Run], stretch: Stretch) -> Vec<Result<Optimum>> {
+    fn run(&self, runs: &[Run], stretch: Stretch) -> Ends {
         let engine = self.train.engine();
         if runs.len() >= engine.threads() {
             engine.map(runs, |r| self.one(r, stretch, Threads::One))
