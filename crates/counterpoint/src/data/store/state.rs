@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn counts_that_cannot_be_added_up_are_refused() {
         let config = "context = []\naction = \"a\"\nreward = \"y\"\npropensity = \"p\"\n";
-        let plain = State::new(&LogConfig::from_toml(config).unwrap(), false, Vec::new());
+        let plain = State::new(&LogConfig::from_toml(config).unwrap(), false, Numbers::F64, Vec::new());
         let read = |state: &State| State::parse(&state.to_json());
         let good = State { seen: 9, rows: 7, dropped: Dropped { rows: 2, columns: vec![("a".into(), 2)] }, ..plain };
         assert_eq!(read(&good).unwrap(), good);
