@@ -1,10 +1,10 @@
-//! What a log supports, where neither the range of its actions nor a cut of one context says so; and what clusters are worth.
+//! What a log supports, where neither the range of its actions nor a cut of one context says so.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use counterpoint::Log;
 use counterpoint::certify::{Certificate, Terms, Verdict, certify};
 use counterpoint::policy::{Family, Law, TargetPolicy};
-use counterpoint::{Log, Policy};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -102,40 +102,4 @@ fn a_point_mass_at_a_bound_is_no_wrong_density() {
     assert!(right.coverage.unwrap().densities.is_none());
     let wrong = judge(&policy, |seed| log(seed, &|x, a| if x > 0.0 { 0.5 * density(a) } else { density(a) }));
     assert!(wrong.coverage.unwrap().densities.is_some());
-}
-
-/// Ten copies of a row are one effective row; ten rows of a cluster whose weights have nothing to do with each other even out: with E w^2 = 1.5,
-/// (sum W)^2 / sum W^2 is C / (1 + .5 / 10).
-#[test]
-fn effective_clusters_are_those_of_what_each_of_them_weighs() {
-    let policy = Policy::constant(Family::Normal, &["x"], &["a"], &[0.0], &[0.7]).unwrap();
-    let log = |seed: u64, copies: bool| {
-        let mut normal = normals(seed);
-        let mut columns: [Vec<f64>; 3] = Default::default();
-        let mut keys = Vec::new();
-        for user in 0..200 {
-            let first = [normal(), normal(), normal()];
-            for k in 0..10 {
-                let row = if copies || k == 0 { first } else { [normal(), normal(), normal()] };
-                // a copy differs in its context, which the policy does not look at
-                columns.iter_mut().zip([row[0] + f64::from(k), row[1], row[2]]).for_each(|(c, v)| c.push(v));
-                keys.push(format!("{seed} {user}"));
-            }
-        }
-        let [x, a, y] = columns;
-        let p = a.iter().map(|a| Family::Normal.log_density(*a, 0.0, 1.0).value.exp()).collect();
-        Log::builder()
-            .context("x", x)
-            .action("a", a)
-            .propensity("p", p)
-            .reward("r", y)
-            .cluster("user", keys)
-            .build()
-            .unwrap()
-    };
-    let [copies, apart] = [true, false].map(|copies| judge(&policy, |seed| log(seed, copies)).valid);
-    assert_eq!((copies.clusters, apart.clusters), (Some(200.0), Some(200.0)));
-    let by_row = copies.effective_share * copies.rows / 10.0;
-    assert!((copies.effective - by_row).abs() < 1e-6 * by_row, "{} {by_row}", copies.effective);
-    assert!(apart.effective > 185.0 && apart.effective < 200.0, "{}", apart.effective);
 }

@@ -4,7 +4,7 @@ use super::interval::{Figure, Interval};
 use super::terms::Terms;
 use crate::data::{Digest, Weighting};
 use crate::error::{Error, Result};
-use crate::folds::{Bootstrap, ClusterWeights, Powers, Replicates, Shape, Totalled, Totals, Weighed, ask_weights};
+use crate::folds::{Bootstrap, Powers, Replicates, Shape, Totalled, Totals, Weighed, ask_weights};
 use crate::math;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct Diagnostics {
     /// Number of clusters, where rows are not independent draws.
     #[serde(default)]
     pub clusters: Option<f64>,
-    /// Effective sample size n_eff = (sum w)^2 / sum w^2, over rows; where there are clusters, over what each of them weighs in all.
+    /// Effective sample size n_eff = (sum w)^2 / sum w^2; in clusters, where there are any.
     pub effective: f64,
     /// n_eff / n.
     pub effective_share: f64,
@@ -107,10 +107,7 @@ impl Part {
         let diagnostics = Diagnostics {
             rows: counted,
             clusters,
-            effective: match clusters {
-                None => own.effective(),
-                Some(_) => effective_clusters(rows, log_scale)?,
-            },
+            effective: draws * own.effective(),
             effective_share: own.effective() / counted,
             informative: draws * shape.participation(0).min(shape.participation(1)).min(counted),
             mean_weight: Interval::normal((mean * scale, se * scale / draws.sqrt()), terms),
@@ -156,14 +153,6 @@ fn summed(rows: &dyn Weighed, ask: Bootstrap, weighting: Weighting) -> Result<Re
         Weighting::Counts => Ok(sums),
         Weighting::Sampling => Ok(sums.with_squares(ask_weights(rows, Bootstrap { of: Powers::Squares, ..ask })?)),
     }
-}
-
-/// Kish's effective size of clusters: (sum W)^2 / sum W^2, W being what a cluster weighs in all. Copies of a row are one; rows whose weights
-/// have nothing to do with each other even out.
-fn effective_clusters(rows: &dyn Weighed, log_scale: f64) -> Result<f64> {
-    let weights = ask_weights(rows, ClusterWeights { log_scale })?;
-    let (sum, squares) = weights.values().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
-    Ok(if squares > 0.0 { sum * sum / squares } else { 0.0 })
 }
 
 /// Weight (in units of the mean) of the heaviest rows, `rows` of them; a row on the edge counts in part.

@@ -32,16 +32,7 @@ impl GateEvidence {
                 mean_weight_error: valid.mean_weight.std_error,
                 folds: 0,
             },
-            GateEvidence::Folds(support) => match valid.clusters {
-                None => *support,
-                // folds count rows; a cluster is worth what it is on the valid part
-                Some(clusters) => GateFigures {
-                    effective: support.effective * valid.effective / (valid.effective_share * valid.rows),
-                    rows: support.rows * clusters / valid.rows,
-                    mean_weight_error: support.mean_weight_error * (valid.rows / clusters).max(1.0).sqrt(),
-                    ..*support
-                },
-            },
+            GateEvidence::Folds(support) => *support,
         }
     }
 }
