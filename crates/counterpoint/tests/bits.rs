@@ -52,7 +52,7 @@ const RECIPES: [(&str, &str, u64, u64); 12] = [
     ("network", "policy = \"network\"\nentropy = 0.01", 0xe0d6_73dc_e244_73b9, 0x20bc_09aa_5d54_6d9e),
     ("poly", "policy = \"poly\"\noptimiser = \"cg\"\nridge = 0.001", 0x9508_8ba9_785b_31c3, 0x8cc8_426d_dcfc_8932),
     ("stratified", "policy = \"stratified\"\nestimator = \"ips\"", 0xa4af_dc3c_df62_7094, 0x615e_ead8_e08d_374b),
-    ("the default", "", 0xbc2c_dad5_719d_a107, 0x6bac_51cc_2d71_32b6),
+    ("the default", "", 0x6832_9cbe_bc15_0548, 0x2a52_9094_0462_b65a),
 ];
 
 fn parts() -> Parts {
