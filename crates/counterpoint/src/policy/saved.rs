@@ -141,7 +141,7 @@ impl SavedPolicy {
     /// density; of all others one that is no number comes of a mean that is none, such as a gamma policy's at 0.
     pub fn usable(&self, action: &[f64], log_density: f64) -> bool {
         let silent = matches!(self, SavedPolicy::Rule(rule) if !rule.has_noise());
-        let density = log_density.exp();
+        let density = crate::math::exp(log_density);
         action.iter().all(|v| v.is_finite()) && (silent || density > 0.0 && density.is_finite())
     }
 
