@@ -106,7 +106,7 @@ macro_rules! dispatch {
     };
 }
 
-/// The token as `impl Simd`: what is done with it must do for every level.
+/// The expression, compiled for a level, with its token as `impl Simd`: what is done with it must do for every level.
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 macro_rules! with_token {
     ($token:expr, $simd:ident => $op:expr) => {{
@@ -115,7 +115,11 @@ macro_rules! with_token {
             token
         }
         let $simd = any($token);
-        $op
+        ::fearless_simd::Simd::vectorize(
+            $token,
+            #[inline(always)]
+            || $op,
+        )
     }};
 }
 
