@@ -1,6 +1,6 @@
 //! One name for every model of the cost, and for regressions on contexts alone.
 
-use super::{ActionTrees, CostNetwork, Predicted, Recentred, Ridge, Trees};
+use super::{ActionTrees, CostNetwork, Index, Predicted, Recentred, Ridge, Trees};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,8 @@ macro_rules! cost_models {
 cost_models! {
     /// Ridge regression on (context basis) x (action basis).
     Ridge(Ridge) = "ridge";
+    /// Curves of the distance to one number made of the contexts.
+    Index(Index) = "index";
     /// Boosted trees on contexts and action.
     Trees(Trees) = "trees";
     /// Boosted trees on contexts whose leaves are smooth functions of the action.

@@ -2,7 +2,8 @@
 //!
 //! Regressions of the cost on (context, action), for greedy policies and for the model part of doubly robust estimates:
 //! boosted trees on both ([`Trees`]), boosted trees on the contexts whose leaves are smooth functions of the action
-//! ([`ActionTrees`]), a small network ([`CostNetwork`]), and boosted trees around its best action ([`Recentred`]); and trees that descend a policy's own objective
+//! ([`ActionTrees`]), curves of the distance to one number made of the contexts ([`Index`]), a small network ([`CostNetwork`]), and boosted trees around its best
+//! action ([`Recentred`]); and trees that descend a policy's own objective
 //! ([`Boosted`]). Each is a pure function of rows in memory, options and a seed.
 //!
 //! Two decisions are shared. Rows are put in an order of their own, by a seeded hash of what they hold (`order`), so that
@@ -17,6 +18,7 @@ mod boost;
 mod cost;
 mod forest;
 mod grow;
+mod index;
 mod levels;
 mod masks;
 mod network;
@@ -32,6 +34,8 @@ mod trees;
 pub use action::ActionTrees;
 pub use boost::{BoostOptions, Boosted, Objective, Watched};
 pub use cost::{CostModel, Regressor};
+pub use index::Index;
+pub(crate) use index::IndexChoice;
 pub use network::{Activation, CostNetwork, NetworkOptions};
 pub use predicted::Predicted;
 pub use recentred::Recentred;

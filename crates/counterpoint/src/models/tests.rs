@@ -80,9 +80,25 @@ model!(Trees, TreeOptions::default());
 model!(ActionTrees, TreeOptions::smooth());
 model!(CostNetwork, NetworkOptions { hidden: vec![32, 16], epochs: 20, ..NetworkOptions::default() });
 
+impl Model for Index {
+    fn fit(rows: &Rows, _: &Engine) -> Result<Self> {
+        Index::fit(rows, &Index::choose(rows, 7)?, 7)
+    }
+    fn at(&self, x: &[f64], a: f64) -> f64 {
+        Index::at(self, x, a)
+    }
+    fn at_knots(&self, x: &[f64], knots: &[f64], out: &mut [f64]) {
+        Index::at_knots(self, x, knots, out)
+    }
+    fn check(&self, d: usize) -> Result<()> {
+        Index::check(self, d)
+    }
+}
+
 /// Runs a law for every model.
 macro_rules! every_model {
     ($law:ident) => {
+        $law::<Index>();
         $law::<Trees>();
         $law::<ActionTrees>();
         $law::<CostNetwork>();
@@ -142,6 +158,50 @@ fn a_network_learns_what_codes_mean() {
     let mut bad = serde_json::to_value(&model).unwrap();
     bad["inputs"]["codes"][0]["context"] = 2.into();
     assert!(serde_json::from_value::<CostNetwork>(bad).unwrap().check(2).is_err(), "a code that is not there");
+}
+
+/// A kink whose place is a sum of forty contexts, 800 rows: one number says where it lies, and where it lies is nearly all that matters.
+#[test]
+fn an_index_finds_a_kink_that_moves_with_forty_contexts() {
+    let place = |x: &[f64]| x.iter().enumerate().map(|(j, v)| if j % 2 == 0 { 0.2 * v } else { -0.2 * v }).sum::<f64>();
+    let kink = |x: &[f64], a: f64| (a - place(x)).abs();
+    let columns = Columns::new(800, 40, kink);
+    let index = <Index as Model>::fit(&columns.rows(), &Engine::single()).unwrap();
+    assert!(distance(&index, 40, kink) < 0.1, "{}", distance(&index, 40, kink));
+    let network = CostNetwork::fit(&columns.rows(), &NetworkOptions::sharp(), 1, &Engine::single()).unwrap();
+    assert!(distance(&network, 40, kink) > 2.0 * distance(&index, 40, kink), "{}", distance(&network, 40, kink));
+}
+
+/// A price earns itself times a demand that falls faster for some: the curve grows with the number and moves with it.
+#[test]
+fn an_index_has_curves_that_grow() {
+    let earned = |x: &[f64], a: f64| (1.0 + 0.5 * x[0]) * (a - 0.6 * x[0]).cos() + 0.3 * x[1];
+    let columns = Columns::new(3000, 3, earned);
+    let index = <Index as Model>::fit(&columns.rows(), &Engine::single()).unwrap();
+    assert!(distance(&index, 3, earned) < 0.06, "{}", distance(&index, 3, earned));
+}
+
+#[test]
+fn a_damaged_index_is_refused() {
+    let index = <Index as Model>::fit(&Columns::new(200, 2, smooth).rows(), &Engine::single()).unwrap();
+    let good = serde_json::to_value(&index).unwrap();
+    type Damage = fn(&mut serde_json::Value);
+    let damages: [(&str, Damage); 7] = [
+        ("a coefficient too few", |v| drop(v["main"].as_array_mut().unwrap().pop())),
+        ("a weight too many", |v| v["along"].as_array_mut().unwrap().push(1.0.into())),
+        ("half a curve", |v| v["curves"].as_array_mut().unwrap().truncate(12)),
+        ("a range that ends where it begins", |v| v["range"][1] = v["range"][0].clone()),
+        ("a column without size", |v| v["columns"][0][1] = 0.0.into()),
+        ("an action without unit", |v| v["action"][1] = (-1.0).into()),
+        ("a column too few", |v| drop(v["columns"].as_array_mut().unwrap().pop())),
+    ];
+    for (what, damage) in damages {
+        let mut bad = good.clone();
+        damage(&mut bad);
+        assert_ne!(bad, good, "{what}");
+        assert!(serde_json::from_value::<Index>(bad).unwrap().check(2).is_err(), "{what}");
+    }
+    assert!(Index::choose(&Columns::new(30, 9, smooth).rows(), 1).is_err(), "three rows per context");
 }
 
 /// Straight pieces follow a kink more closely than a smooth curve of the same size.

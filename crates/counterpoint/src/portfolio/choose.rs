@@ -42,8 +42,9 @@ const HEAVY: f64 = 3.0;
 /// over many logs the stack is the better bet ..
 const PREFERENCE: f64 = 2.0;
 
-/// .. and by which a part of the way must be: there is one question, how far, and models promise too much where the log hardly acts.
-const STEP: f64 = 1.0;
+/// .. and by which a part of the way must be: the question is how far, and models promise too much where the log hardly acts. Three smaller steps are
+/// tried, and with this the luckiest of three that are no better passes one time in six, as one alone does with one.
+const STEP: f64 = 1.6;
 
 /// Share of its worth that a rule gives up for more noise: noise leaves more effective rows for the certificate and for the next log, and where it
 /// costs next to nothing a model cannot tell the difference either.
@@ -282,17 +283,17 @@ mod tests {
         assert!(!with(900.0, 2.0).certifiable(9000.0, 9000.0), "weights have hardly a variance");
     }
 
-    /// A lead of 1.5 standard errors is luck for another rule, and enough for a smaller step; the error is that of the lead, not of the value.
+    /// A lead of 1.8 standard errors is luck for another rule, and enough for a smaller step; the error is that of the lead, not of the value.
     #[test]
     fn the_stack_is_left_for_a_clear_gain_alone() {
         let stack = Candidate { lead_error: 0.0, ..candidate(9, 0.1, STACK, 0.02, 900.0) };
         let other = |gain: f64| candidate(0, 0.1, -0.50 - gain * 0.02, 0.02, 900.0);
         let first = |all: &[Candidate]| choose(all, &Gate::default(), (9000.0, 9000.0)).0[0];
-        assert_eq!(first(&[stack, other(1.5)]), 0);
+        assert_eq!(first(&[stack, other(1.8)]), 0);
         assert_eq!(first(&[stack, other(2.5)]), 1);
         let part = |gain: f64, lead_error: f64| Candidate { step: 0.7, rule: stack.rule, lead_error, ..other(gain) };
-        assert_eq!(first(&[stack, part(1.5, 0.02)]), 1);
-        assert_eq!(first(&[stack, part(0.5, 0.02)]), 0);
+        assert_eq!(first(&[stack, part(1.8, 0.02)]), 1);
+        assert_eq!(first(&[stack, part(1.2, 0.02)]), 0);
         assert_eq!(first(&[stack, part(0.5, 0.005)]), 1, "what both do alike cancels");
     }
 

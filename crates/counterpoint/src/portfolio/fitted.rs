@@ -6,8 +6,8 @@ use crate::budget::Budget;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::models::{
-    ActionTrees, ContextShape, CostModel, CostNetwork, NetworkOptions, Predicted, Recentred, Rows, Shape, TreeOptions,
-    Trees, cross_validate,
+    ActionTrees, ContextShape, CostModel, CostNetwork, Index, IndexChoice, NetworkOptions, Predicted, Recentred, Rows,
+    Shape, TreeOptions, Trees, cross_validate,
 };
 use crate::policy::Axis;
 use crate::recipe::ModelsName;
@@ -37,6 +37,8 @@ pub(super) enum Kind {
     Linear,
     /// Splines, products or kernels of the contexts: the best by cross-validation.
     Ridge,
+    /// Curves of the distance to one number made of the contexts.
+    Index,
     Trees,
     ActionTrees,
     /// A network held smooth by its decay: for noisy outcomes.
@@ -50,10 +52,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 8] = [
+    pub(super) const ALL: [Kind; 9] = [
         Kind::Constant,
         Kind::Linear,
         Kind::Ridge,
+        Kind::Index,
         Kind::Trees,
         Kind::ActionTrees,
         Kind::Network,
@@ -66,6 +69,7 @@ impl Kind {
             Kind::Constant => "constant",
             Kind::Linear => "linear",
             Kind::Ridge => "ridge",
+            Kind::Index => "index",
             Kind::Trees => "trees",
             Kind::ActionTrees => "action-trees",
             Kind::Network => "network",
@@ -81,6 +85,7 @@ impl Kind {
             Kind::Constant => ModelsName::Constant,
             Kind::Linear => ModelsName::Linear,
             Kind::Ridge => ModelsName::Ridge,
+            Kind::Index => ModelsName::Index,
             Kind::Trees => ModelsName::Trees,
             Kind::ActionTrees => ModelsName::ActionTrees,
             Kind::Network | Kind::SharpNetwork => ModelsName::Network,
@@ -120,11 +125,22 @@ impl Kind {
         }
     }
 
-    /// Fits one model of this kind; ridges come from their cross-validation. The number of trees is found on held-out rows unless it is
-    /// known from the first fold.
-    fn fit(self, rows: &Rows, effort: Effort, trees: Option<usize>, seed: u64, engine: &Engine) -> Result<CostModel> {
-        let known = |options: TreeOptions| grown(options, effort, trees);
+    /// What is found on held-out rows and serves for other folds.
+    fn found(self, rows: &Rows, seed: u64) -> Result<Found> {
         Ok(match self {
+            Kind::Index => Found::Index(Index::choose(rows, seed)?),
+            _ => Found::Nothing,
+        })
+    }
+
+    /// Fits one model of this kind; ridges come from their cross-validation. What was found on the first fold is not looked for again.
+    fn fit(self, rows: &Rows, effort: Effort, found: Found, seed: u64, engine: &Engine) -> Result<CostModel> {
+        let known = |options: TreeOptions| grown(options, effort, found);
+        Ok(match self {
+            Kind::Index => {
+                let choice = if let Found::Index(choice) = found { choice } else { Index::choose(rows, seed)? };
+                CostModel::Index(Index::fit(rows, &choice, seed)?)
+            }
             Kind::ActionTrees => {
                 CostModel::ActionTrees(ActionTrees::fit(rows, &known(TreeOptions::smooth()), seed, engine)?)
             }
@@ -139,14 +155,35 @@ impl Kind {
     }
 }
 
+/// What the first fold found on rows that it held out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Found {
+    Nothing,
+    /// The number of trees.
+    Trees(usize),
+    Index(IndexChoice),
+}
+
+impl Found {
+    /// What can be read off a model.
+    fn of(model: &CostModel) -> Found {
+        match model {
+            CostModel::Trees(trees) => Found::Trees(trees.rounds()),
+            CostModel::ActionTrees(trees) => Found::Trees(trees.rounds()),
+            CostModel::Recentred(trees) => Found::Trees(trees.rounds()),
+            _ => Found::Nothing,
+        }
+    }
+}
+
 /// How trees grow: their number is found on held-out rows unless it is known from the first fold.
-fn grown(options: TreeOptions, effort: Effort, trees: Option<usize>) -> TreeOptions {
+fn grown(options: TreeOptions, effort: Effort, found: Found) -> TreeOptions {
     let options = match effort {
         Effort::Quick => TreeOptions { rate: QUICK_RATE, rounds: QUICK_ROUNDS, ..options },
         Effort::Full => options,
     };
-    match trees {
-        Some(rounds) if rounds > 0 => TreeOptions { rounds, held: 0.0, ..options },
+    match found {
+        Found::Trees(rounds) if rounds > 0 => TreeOptions { rounds, held: 0.0, ..options },
         _ => options,
     }
 }
@@ -164,8 +201,8 @@ pub(super) struct Fitted {
     pub(super) knots: Vec<f64>,
     /// The models whose mean acts; absent: one that is fitted on all rows when it is asked for.
     acts: Option<Vec<CostModel>>,
-    /// The number of trees, where it has any.
-    trees: Option<usize>,
+    /// What need not be looked for again.
+    found: Found,
     effort: Effort,
 }
 
@@ -175,7 +212,7 @@ impl Fitted {
     pub(super) fn acts(&self, table: &Table, seed: u64, engine: &Engine) -> Result<Vec<CostModel>> {
         match &self.acts {
             Some(models) => Ok(models.clone()),
-            None => Ok(vec![self.kind.fit(&table.rows(), self.effort, self.trees, seed, engine)?]),
+            None => Ok(vec![self.kind.fit(&table.rows(), self.effort, self.found, seed, engine)?]),
         }
     }
 }
@@ -210,19 +247,19 @@ fn recentred(
     let networks = fitted.iter().filter(|f| matches!(f.kind, Kind::Network | Kind::SharpNetwork));
     let Some(base) = networks.min_by(|a, b| a.error.total_cmp(&b.error)) else { return Ok(None) };
     let bases: Vec<(usize, &CostNetwork)> = base.acts.iter().flatten().filter_map(as_network).enumerate().collect();
-    let fit = |&(k, network, trees): &(usize, &CostNetwork, Option<usize>), engine: &Engine| -> Result<CostModel> {
+    let fit = |&(k, network, found): &(usize, &CostNetwork, Found), engine: &Engine| -> Result<CostModel> {
         let rows = Copied::without(&table.rows(), &table.fold, k);
-        let options = grown(TreeOptions::default(), effort, trees);
+        let options = grown(TreeOptions::default(), effort, found);
         Recentred::fit(&rows.rows(), (network, &axis.knots), &options, seed, engine).map(CostModel::Recentred)
     };
     let Some(&(k, network)) = bases.first() else { return Ok(None) };
-    let mut folds = vec![fit(&(k, network, None), engine)?];
-    let trees = trees_of(&folds[0]);
-    let others: Vec<_> = bases[1..].iter().map(|&(k, network)| (k, network, trees)).collect();
+    let mut folds = vec![fit(&(k, network, Found::Nothing), engine)?];
+    let found = Found::of(&folds[0]);
+    let others: Vec<_> = bases[1..].iter().map(|&(k, network)| (k, network, found)).collect();
     let others = engine.map(&others, |job| fit(job, &Engine::single()));
     folds.extend(others.into_iter().collect::<Result<Vec<CostModel>>>()?);
     let acts = Some(folds.clone());
-    Ok(Some(predict(table, axis, (Kind::Recentred, Kind::Recentred.name(), effort), &folds, acts, engine)))
+    Ok(Some(predict(table, axis, (Kind::Recentred, Kind::Recentred.name(), effort), (&folds, found), acts, engine)))
 }
 
 fn as_network(model: &CostModel) -> Option<&CostNetwork> {
@@ -248,35 +285,50 @@ fn cross_fit_before(
     (budget, share): (&Budget, f64),
 ) -> Result<Vec<Fitted>> {
     let ridges = ridges(table, kinds, seed, engine)?;
-    let trained: Vec<Kind> = kinds.iter().copied().filter(|k| !k.is_ridge() && *k != Kind::Recentred).collect();
-    // the first fold finds the number of trees, which the others take over
-    let fit = |&(kind, k, trees): &(Kind, usize, Option<usize>)| -> Result<Option<CostModel>> {
+    let least = (0..table.folds).map(|k| table.fold.iter().filter(|f| **f != k).count()).min().unwrap_or(0);
+    let carried = |k: &Kind| *k != Kind::Index || Index::carried(table.d, least);
+    let trained: Vec<Kind> =
+        kinds.iter().copied().filter(|k| !k.is_ridge() && *k != Kind::Recentred && carried(k)).collect();
+    // what the first fold finds, the others take over
+    type Fold = (CostModel, Found);
+    let fit = |&(kind, k, found): &(Kind, usize, Option<Found>)| -> Result<Option<Fold>> {
         let needed = ridges.is_empty() && kind == trained[0];
         if !(needed || budget.before(share)) {
             return Ok(None);
         }
         let rows = Copied::without(&table.rows(), &table.fold, k);
-        kind.fit(&rows.rows(), effort, trees, seed, &Engine::single()).map(Some)
+        let found = found.map_or_else(|| kind.found(&rows.rows(), seed), Ok)?;
+        let model = kind.fit(&rows.rows(), effort, found, seed, &Engine::single())?;
+        let found = if found == Found::Nothing { Found::of(&model) } else { found };
+        Ok(Some((model, found)))
     };
     let first: Vec<_> = trained.iter().map(|&kind| (kind, 0, None)).collect();
-    let first: Vec<Option<CostModel>> = engine.map(&first, fit).into_iter().collect::<Result<_>>()?;
-    let begun = trained.iter().zip(&first).filter_map(|(&kind, model)| model.as_ref().map(|m| (kind, trees_of(m))));
-    let others: Vec<_> = begun.flat_map(|(kind, trees)| (1..table.folds).map(move |k| (kind, k, trees))).collect();
-    let others: Vec<Option<CostModel>> = engine.map(&others, fit).into_iter().collect::<Result<_>>()?;
+    let first: Vec<Option<Fold>> = engine.map(&first, fit).into_iter().collect::<Result<_>>()?;
+    let begun = trained.iter().zip(&first).filter_map(|(&kind, fold)| fold.as_ref().map(|f| (kind, f.1)));
+    let others: Vec<_> =
+        begun.flat_map(|(kind, found)| (1..table.folds).map(move |k| (kind, k, Some(found)))).collect();
+    let others: Vec<Option<Fold>> = engine.map(&others, fit).into_iter().collect::<Result<_>>()?;
     let (mut first, mut others) = (first.into_iter(), others.into_iter());
     let mut out = Vec::new();
     for kind in kinds {
         if let Some((_, name, folds, all)) = ridges.iter().find(|r| r.0 == *kind) {
-            out.push(predict(table, axis, (*kind, name, effort), folds, Some(vec![all.clone()]), engine));
+            out.push(predict(
+                table,
+                axis,
+                (*kind, name, effort),
+                (folds, Found::Nothing),
+                Some(vec![all.clone()]),
+                engine,
+            ));
         } else if trained.contains(kind)
-            && let Some(Some(model)) = first.next()
+            && let Some(Some((model, found))) = first.next()
         {
-            let rest: Vec<Option<CostModel>> = others.by_ref().take(table.folds - 1).collect();
+            let rest: Vec<Option<CostModel>> = others.by_ref().take(table.folds - 1).map(|f| f.map(|f| f.0)).collect();
             let folds: Option<Vec<CostModel>> = std::iter::once(Some(model)).chain(rest).collect();
             let network = matches!(kind, Kind::Network | Kind::SharpNetwork);
             out.extend(folds.map(|folds| {
                 let acts = network.then(|| folds.clone());
-                predict(table, axis, (*kind, kind.name(), effort), &folds, acts, engine)
+                predict(table, axis, (*kind, kind.name(), effort), (&folds, found), acts, engine)
             }));
         }
     }
@@ -329,16 +381,6 @@ pub(super) fn cross_fit_within(
 
 type RidgeOf = (Kind, String, Vec<CostModel>, CostModel);
 
-/// The number of trees of a model.
-fn trees_of(model: &CostModel) -> Option<usize> {
-    match model {
-        CostModel::Trees(trees) => Some(trees.rounds()),
-        CostModel::ActionTrees(trees) => Some(trees.rounds()),
-        CostModel::Recentred(trees) => Some(trees.rounds()),
-        _ => None,
-    }
-}
-
 /// The best ridge of each kind by cross-validation.
 fn ridges(table: &Table, kinds: &[Kind], seed: u64, engine: &Engine) -> Result<Vec<RidgeOf>> {
     if !kinds.iter().any(|k| k.is_ridge()) {
@@ -379,7 +421,7 @@ pub(super) fn brought(table: &Table, axis: &Axis, (knots, sign): (&[f64], f64), 
             table,
             axis,
             (Kind::Predicted, Kind::Predicted.name(), Effort::Quick),
-            std::slice::from_ref(&model),
+            (std::slice::from_ref(&model), Found::Nothing),
             Some(vec![model.clone()]),
             engine,
         )
@@ -394,7 +436,7 @@ fn predict(
     table: &Table,
     axis: &Axis,
     (kind, name, effort): (Kind, &str, Effort),
-    folds: &[CostModel],
+    (folds, found): (&[CostModel], Found),
     acts: Option<Vec<CostModel>>,
     engine: &Engine,
 ) -> Fitted {
@@ -418,8 +460,8 @@ fn predict(
         knots.extend(g);
     }
     let square: f64 = (0..table.n()).map(|i| table.omega[i] * (table.y[i] - at[i]) * (table.y[i] - at[i])).sum();
-    let (error, trees) = (square / table.n() as f64, folds.first().and_then(trees_of));
-    Fitted { kind, name: name.into(), error, at, knots, acts, trees, effort }
+    let error = square / table.n() as f64;
+    Fitted { kind, name: name.into(), error, at, knots, acts, found, effort }
 }
 
 #[cfg(test)]

@@ -219,6 +219,29 @@ impl<'a> Ground<'a> {
         engine.map(&shares, |share| self.at_share(*share, planned)).into_iter().flatten().collect()
     }
 
+    /// The chosen rule at shares between those that were tried, and below the smallest: what noise costs grows with the square of its std, so that
+    /// a step of the table is much.
+    pub(super) fn finer(
+        &self,
+        chosen: &Candidate,
+        candidates: &[Candidate],
+        planned: &[Planned],
+        engine: &Engine,
+    ) -> Vec<Candidate> {
+        let own = |rule: Rule, step: f64| rule == chosen.rule && step == chosen.step;
+        let Some(plan) = planned.iter().find(|p| own(p.rule, p.step)) else { return Vec::new() };
+        let plan = [Planned { means: plan.means.clone(), ..*plan }];
+        let tried = || candidates.iter().filter(|c| own(c.rule, c.step)).map(|c| c.share);
+        let mut below = tried().filter(|s| *s < chosen.share).fold(f64::NAN, f64::max);
+        let above = tried().filter(|s| *s > chosen.share).fold(f64::NAN, f64::min);
+        if below.is_nan() && above.is_finite() {
+            below = chosen.share * chosen.share / above;
+        }
+        let between = |s: f64| ((s * chosen.share).sqrt() * 1000.0).round() / 1000.0;
+        let shares = [between(below), between(above)].into_iter().filter(|s| s.is_finite() && tried().all(|t| t != *s));
+        engine.map(&shares.collect::<Vec<f64>>(), |share| self.at_share(*share, &plan)).into_iter().flatten().collect()
+    }
+
     fn at_share(&self, share: f64, planned: &[Planned]) -> Vec<Candidate> {
         let acts = self.acts(share, planned);
         let judge = self.judge();

@@ -1,7 +1,7 @@
 //! From a log to a policy without a recipe: models of the cost, greedy rules, and what held-out rows say of them.
 //!
 //! 1. **Survey.** On which scale do actions lie, are they points of a grid, what did the log do given the context?
-//! 2. **Models.** Ridge regressions, boosted trees, networks and trees around their best action predict the cost of every action, cross-fitted: the model that
+//! 2. **Models.** Ridge regressions, an index, boosted trees, networks and trees around their best action predict the cost of every action, cross-fitted: the model that
 //!    speaks of a row has not seen it. A stack of them has the weights that predict best.
 //! 3. **Candidates.** The greedy rule of every model and of the stack, with noise from a fiftieth of the log's own spread to nearly all of
 //!    it, all the way or part of the way from what the log did.
@@ -45,6 +45,9 @@ use tail::Tail;
 
 /// Shares of the log's spread that are tried as the std of a policy.
 const SHARES: [f64; 15] = [0.018, 0.023, 0.03, 0.04, 0.055, 0.075, 0.1, 0.13, 0.18, 0.24, 0.32, 0.42, 0.55, 0.7, 0.9];
+
+/// How often the noise of the best rule is looked for between the shares that were tried.
+const FINER: usize = 2;
 
 /// Parts of the way from the log's mean to the rule's.
 const STEPS: [f64; 4] = [1.0, 0.7, 0.4, 0.2];
@@ -224,6 +227,10 @@ impl Scene<'_> {
             planned.extend(further);
             (order, words) = choose(&candidates, &options.gate, (n, rows));
         }
+        for _ in 0..FINER {
+            candidates.extend(ground.finer(&candidates[order[0]], &candidates, &planned, engine));
+            (order, words) = choose(&candidates, &options.gate, (n, rows));
+        }
         let chosen = candidates[order[0]];
         notes.push(words);
         let (weights, guarded) = match self.guards.is_empty() && options.choice.objective == ObjectiveName::Mean {
@@ -354,6 +361,7 @@ fn kinds(models: ModelsName) -> &'static [Kind] {
         ModelsName::Constant => &[Kind::Constant],
         ModelsName::Linear => &[Kind::Linear],
         ModelsName::Ridge => &[Kind::Ridge],
+        ModelsName::Index => &[Kind::Index],
         ModelsName::Trees => &[Kind::Trees],
         ModelsName::ActionTrees => &[Kind::ActionTrees],
         ModelsName::Network => &[Kind::Network, Kind::SharpNetwork],

@@ -141,8 +141,8 @@ impl Table {
     fn deal(&mut self, seed: u64) {
         self.folds = match self.n() {
             0..3000 => 5,
-            3000..20_000 => 3,
-            _ => 2,
+            3000..50_000 => 4,
+            _ => 3,
         };
         self.fold = (0..self.n()).map(|i| (hash(seed ^ 0x666f_6c64, i as u64) % self.folds as u64) as usize).collect();
     }

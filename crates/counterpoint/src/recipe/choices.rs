@@ -112,6 +112,8 @@ pub enum ModelsName {
     Linear,
     /// Splines, products or kernels of the contexts.
     Ridge,
+    /// Curves of the distance to one number made of the contexts.
+    Index,
     /// Boosted trees.
     Trees,
     /// Boosted trees on the contexts, with leaves that are smooth functions of the action.

@@ -202,8 +202,8 @@ mean_choices! { flat [
     /// greedy: the cheapest action by models of the cost. Or a mean model that goes down an estimator of its own cost: {means}.
     /// Absent: clp where a field is set that only these have, else greedy.
     policy: PolicyName = Some(PolicyName::Greedy),
-    /// greedy: models of the cost, one of auto, stack, constant, linear, ridge, trees, action-trees, network, recentred; or
-    /// predictions, columns of the log that a model of yours has filled.
+    /// greedy: models of the cost, one of auto, stack, constant, linear, ridge, index, trees, action-trees, network, recentred;
+    /// or predictions, columns of the log that a model of yours has filled.
     models: ModelsName = Some(ModelsName::Auto),
     /// greedy: std in units of the log's own spread, (0, 2]; absent: found by cross-fitting.
     std_share: f64 = None,

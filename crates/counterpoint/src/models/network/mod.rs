@@ -59,9 +59,10 @@ impl NetworkOptions {
         NetworkOptions { decay: 0.3, ..NetworkOptions::default() }
     }
 
-    /// A network that may bend sharply: straight pieces, hardly any decay, longer steps. For steps and kinks behind little noise.
+    /// A network that may bend sharply: straight pieces in three layers, hardly any decay, longer steps. For steps and kinks behind little noise.
     pub fn sharp() -> Self {
-        NetworkOptions { activation: Activation::Relu, rate: 0.01, decay: 0.01, ..NetworkOptions::default() }
+        let hidden = vec![64, 32, 32];
+        NetworkOptions { hidden, activation: Activation::Relu, rate: 0.01, decay: 0.01, ..NetworkOptions::default() }
     }
 
     /// Rows that one network sees in all its passes over `rows` rows together.
@@ -251,7 +252,7 @@ impl Table {
 
 /// Rows of a step.
 fn batch(rows: usize) -> usize {
-    (rows / 60).next_multiple_of(TILE).clamp(16, 128)
+    (rows / 60).next_multiple_of(TILE).clamp(16, 32)
 }
 
 /// One network: Adam on batches in a seeded order, the pass with the least loss on its held-out rows.

@@ -14,7 +14,7 @@ const FAR: f64 = 5.0;
 /// psi: contexts standardised, moved into the range that was seen, then mapped. Its last column is the constant 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ContextBasis {
+pub(in crate::models) struct ContextBasis {
     scaler: Scaler,
     low: Vec<f64>,
     high: Vec<f64>,
@@ -46,7 +46,7 @@ pub(super) struct ActionBasis {
 }
 
 impl ContextBasis {
-    pub(super) fn learn(rows: &Rows, shape: ContextShape, seed: u64) -> Result<Self> {
+    pub(in crate::models) fn learn(rows: &Rows, shape: ContextShape, seed: u64) -> Result<Self> {
         let (n, d) = (rows.len(), rows.d);
         let column = |j: usize| (0..n).map(move |i| rows.x[i * d + j]);
         let mut scaler = Scaler::identity(d);
@@ -91,7 +91,7 @@ impl ContextBasis {
         self.low.len()
     }
 
-    pub(super) fn dim(&self) -> usize {
+    pub(in crate::models) fn dim(&self) -> usize {
         match &self.map {
             Map::Plain(map) => map.dim(self.d()),
             Map::Splines(knots) => knots.iter().map(|k| k.len() + 1).sum::<usize>() + 1,
@@ -105,7 +105,7 @@ impl ContextBasis {
     }
 
     /// The columns of one row of contexts on their own scale; `room` holds d numbers.
-    pub(super) fn apply(&self, x: &[f64], room: &mut [f64], out: &mut [f64]) {
+    pub(in crate::models) fn apply(&self, x: &[f64], room: &mut [f64], out: &mut [f64]) {
         room.copy_from_slice(x);
         self.scale(room);
         match &self.map {
@@ -137,7 +137,7 @@ impl ContextBasis {
         }
     }
 
-    pub(super) fn check(&self, d: usize) -> Result<()> {
+    pub(in crate::models) fn check(&self, d: usize) -> Result<()> {
         self.scaler.check(d)?;
         let ordered =
             |low: &[f64], high: &[f64]| low.iter().zip(high).all(|(l, h)| l <= h && l.is_finite() && h.is_finite());

@@ -15,7 +15,8 @@ use super::Rows;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::linalg::{add_gram, cholesky_solve};
-use columns::{ActionBasis, ContextBasis};
+use columns::ActionBasis;
+pub(in crate::models) use columns::ContextBasis;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use shape::{ContextShape, Shape};
