@@ -1,15 +1,18 @@
 //! The hot loop against its plain form: ratios measured in one run.
 //!
-//! `cargo bench -p counterpoint --bench objective`. Every pair is timed in alternation, so that a busy machine slows both
+//! `cargo bench -p counterpoint --bench objective`, or with `-- roofline` behind it the last table alone. Every pair is timed in alternation, so that a busy machine slows both
 //! sides alike; figures are medians. Nothing here is a test.
 
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
+use counterpoint::engine::Instructions;
 use counterpoint::estimate::{Form, LossModel, Normalise, Weight};
 use counterpoint::features::{ActionMap, ContextMap, Scaler};
 use counterpoint::folds::{Design, Precision, Question, Risk, truth};
 use counterpoint::policy::{Clp, Family, Link, Mean, Network, Std};
 use counterpoint::{Engine, Estimator, Log, Policy};
+use fearless_simd::{Level, Simd, SimdBase, SimdFloat, dispatch};
+use std::hint::black_box;
 use std::time::Instant;
 
 /// A mean model on the linear map, with `m` anchors or units: equal flops per row.
@@ -82,6 +85,9 @@ fn main() {
     if std::env::args().any(|a| a == "--test" || a == "--list") {
         return;
     }
+    if std::env::args().any(|a| a == "roofline") {
+        return compare_with_the_limit();
+    }
     println!("value and gradient of the soft-clipped CLP objective with variance penalty; M rows a second");
     println!(
         "{:>8} {:>4} {:>4} {:>10} | {:>7} {:>7} {:>7} {:>7} | {:>8} {:>8} {:>8}",
@@ -127,6 +133,80 @@ fn main() {
     }
     compare_means();
     compare_row_stages();
+    compare_with_the_limit();
+}
+
+/// Multiply-adds of one vector of rows: scores, exponentials (13 each), means and g, features times the slopes of two sums, the
+/// product back, and the row stage, about.
+fn multiply_adds(d: usize, m: usize) -> usize {
+    d * m + 13 * m + 2 * m + 2 * d + 2 * d * m + 60
+}
+
+/// Twelve sums side by side, so many multiply-adds each: as fast as a core starts them.
+#[inline(always)]
+fn spin<S: Simd>(simd: S, count: usize) -> f64 {
+    simd.vectorize(
+        #[inline(always)]
+        || {
+            let (factor, more) =
+                (S::f64s::splat(simd, black_box(0.999_999)), S::f64s::splat(simd, black_box(0.000_001)));
+            let mut sums = [more; 12];
+            for _ in 0..count {
+                for sum in &mut sums {
+                    *sum = sum.mul_add_precise(factor, more);
+                }
+            }
+            sums.iter().map(|sum| sum.as_slice()[0]).sum()
+        },
+    )
+}
+
+/// How near the kernel comes to the multiply-adds that this core starts at most, measured beside it, at every level that has them in vectors.
+fn compare_with_the_limit() {
+    println!("\nthe limit: multiply-adds of a vector of rows, at the rate at which this core starts them; one thread");
+    println!(
+        "{:>8} {:>8} {:>4} {:>4} | {:>9} {:>9} {:>7} {:>7} | {:>6}",
+        "level", "rows", "d_X", "m", "G vectors", "per vec", "limit", "kernel", "share"
+    );
+    let best = Level::new();
+    let levels: Vec<(Level, usize)> = [
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        best.as_avx2().map(|l| (Level::Avx2(l), 4)),
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        best.as_avx512().map(|l| (Level::Avx512(l), 8)),
+        #[cfg(target_arch = "aarch64")]
+        Some((best, 2)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    for (level, lanes) in levels {
+        let name = format!("{level:?}").split('(').next().unwrap_or_default().to_lowercase();
+        let engine = Engine::single().using(Instructions::named(&name).unwrap());
+        for (n, d, m) in [(10_000, 6, 12), (10_000, 3, 7), (1_000_000, 3, 7)] {
+            let (log, policy) = problem(n, d, Family::Normal, clp(m));
+            let mut question = Question::new(Estimator::soft_clipped(15.0));
+            question.variance_penalty = 1.0;
+            let design = Design::new(&log, &policy, &question, 0.0, Precision::F64).unwrap();
+            let risk = Risk::new(&question, &policy).unwrap();
+            let mut slots = Vec::new();
+            const SPUN: usize = 20_000;
+            let t = race(
+                3.0,
+                (100_000 / n).max(1),
+                &mut [&mut || risk.ask(&engine, &design, &mut slots).unwrap(), &mut || {
+                    drop(black_box(dispatch!(level, simd => spin(simd, SPUN))))
+                }],
+            );
+            let (rate, needed) = ((12 * SPUN) as f64 / t[1], multiply_adds(d, m));
+            let (limit, kernel) = (rate * lanes as f64 / needed as f64 / 1e6, n as f64 / t[0] / 1e6);
+            println!(
+                "{name:>8} {n:>8} {d:>4} {m:>4} | {:>9.2} {needed:>9} {limit:>7.1} {kernel:>7.1} | {:>5.0}%",
+                rate / 1e9,
+                100.0 * kernel / limit
+            );
+        }
+    }
 }
 
 /// What else a row may be asked, against soft clipping with normal actions: one run, one thread, the mean model the same.

@@ -104,3 +104,34 @@ fn ten_steps_are_remembered_unless_the_recipe_says_otherwise() {
     assert_eq!(usual.policy.to_json(), ten.policy.to_json());
     assert_ne!(usual.policy.to_json(), many.policy.to_json());
 }
+
+/// What was learned of the curvature is carried into the next proximal step: fewer passes to where runs without it end, whatever the threads, and
+/// runs that are held and taken up again are those that were not.
+#[test]
+fn curvature_that_is_carried_saves_passes() {
+    let log = moons(3000);
+    let long = |more: &str| {
+        let text = "policy = \"clp\"\nanchors = 6\nstarts = 3\nhistory = 60\n";
+        Recipe::from_toml(&format!("{text}{more}")).unwrap()
+    };
+    let (without, with) = (learn(&log, &long("")).unwrap(), learn(&log, &long("carry = true")).unwrap());
+    assert!(passes(&with) * 10 < passes(&without) * 9, "{} {}", passes(&with), passes(&without));
+    assert!(
+        with.objective > without.objective - 0.01 * without.objective.abs(),
+        "{} {}",
+        with.objective,
+        without.objective
+    );
+    let [one, three] = [1, 3].map(|threads| {
+        let engine = Engine::new(threads).unwrap();
+        learn(&log.on(&engine), &long("carry = true\nfinalists = 2")).unwrap()
+    });
+    assert_eq!(one.policy.to_json(), three.policy.to_json());
+    for (i, start) in one.starts.iter().enumerate().filter(|(_, s)| !s.stop.contains("ahead")) {
+        assert_eq!(start.objective, with.starts[i].objective, "start {i}");
+    }
+    // what is off is what it was
+    assert_eq!(learn(&log, &long("carry = false")).unwrap().policy.to_json(), without.policy.to_json());
+    let idle = Recipe::from_toml("policy = \"clp\"\nproximal_steps = 0\ncarry = true").unwrap_err().to_string();
+    assert!(idle.contains("carry"), "{idle}");
+}

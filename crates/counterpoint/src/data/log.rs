@@ -236,6 +236,10 @@ impl Placed for Block {
     fn index(&self) -> u64 {
         self.index
     }
+
+    fn passed(&self) {
+        self.y.passed(self.bytes() as usize); // its columns lie beside each other
+    }
 }
 
 /// Goes on with the hashes of rows by a column; v - 0 is v with its sign, v + 0 has no negative zero.

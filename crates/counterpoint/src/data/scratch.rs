@@ -2,6 +2,8 @@
 //!
 //! A log of 10^8 rows need not fit in memory: with a [`Scratch`] its columns live in a file without a name, which the system
 //! pages in and out as passes go by and takes away with the process. Everything above sees slices either way ([`Span`]).
+//! What was read of a file is given back now and then ([`Span::passed`]), so that a pass over a log of any size holds a bounded part of it; the
+//! system keeps the pages as long as it has room, and a second pass finds them there.
 //! Mapping a file is the one thing here that the compiler cannot check: a scratch file is safe because nobody else can open it, a store
 //! ([`Store`](super::Store)) because nobody should.
 
@@ -13,6 +15,7 @@ use std::io::{BufWriter, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A directory for scratch files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +81,7 @@ impl Spill {
         // SAFETY: the file has no name and this process no other handle to it, so nobody can change or shorten it
         #[allow(unsafe_code)]
         let map = unsafe { Mmap::map(self.file.get_ref()) }.map_err(|e| self.blame(e))?;
-        Ok(Mapped(Arc::new(map)))
+        Ok(Mapped(Arc::new(Map { map, passed: AtomicUsize::new(0) })))
     }
 
     fn blame(&self, e: std::io::Error) -> Error {
@@ -87,9 +90,37 @@ impl Spill {
     }
 }
 
+/// How much of a mapped file is read before its pages are given back, in bytes: a pass over the rows then holds about so much of it, and
+/// finding pages again that the system still has costs less than a hundredth of reading them.
+const HELD: usize = 256 << 20;
+
+/// A mapped file, and how much of it was read since its pages were last given back.
+struct Map {
+    map: Mmap,
+    passed: AtomicUsize,
+}
+
+impl Map {
+    /// So many bytes have been read, and nobody is about to read them again.
+    fn passed(&self, bytes: usize) {
+        if self.map.len() > HELD && self.passed.fetch_add(bytes, Ordering::Relaxed) + bytes >= HELD {
+            self.passed.store(0, Ordering::Relaxed);
+            self.give_back();
+        }
+    }
+
+    fn give_back(&self) {
+        // SAFETY: the mapping is shared and only read, so its pages are those of the file, before and after; who reads them meanwhile reads
+        // the file again
+        #[cfg(unix)]
+        #[allow(unsafe_code)]
+        let _ = unsafe { self.map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) }; // where that is not done more is held
+    }
+}
+
 /// A scratch file or a store, written.
 #[derive(Clone)]
-pub(crate) struct Mapped(Arc<Mmap>);
+pub(crate) struct Mapped(Arc<Map>);
 
 impl Mapped {
     /// A file with a name, to be read. Whoever changes or cuts it while it is mapped takes the numbers away under our hands.
@@ -101,7 +132,7 @@ impl Mapped {
         let map = unsafe { Mmap::map(file) }?;
         #[cfg(unix)]
         let _ = map.advise(memmap2::Advice::WillNeed); // read ahead; where that is not done it is only slower
-        Ok(Mapped(Arc::new(map)))
+        Ok(Mapped(Arc::new(Map { map, passed: AtomicUsize::new(0) })))
     }
 
     /// Words from a place on; none where they are not in the file.
@@ -113,7 +144,7 @@ impl Mapped {
     /// Bytes from a place on; none where they are not in the file.
     #[cfg(feature = "readers")]
     pub(super) fn bytes(&self, place: usize, len: usize) -> Option<&[u8]> {
-        self.0.get(place..place.checked_add(len)?)
+        self.0.map.get(place..place.checked_add(len)?)
     }
 
     /// `len` numbers from a place on.
@@ -129,13 +160,20 @@ pub struct Span<T>(Held<T>);
 #[derive(Clone)]
 enum Held<T> {
     Memory(Vec<T>),
-    File { map: Arc<Mmap>, place: usize, len: usize },
+    File { map: Arc<Map>, place: usize, len: usize },
 }
 
 impl<T> Span<T> {
     /// Whether the numbers are in memory of their own, and there are any.
     pub(crate) fn in_memory(&self) -> bool {
         matches!(&self.0, Held::Memory(v) if !v.is_empty())
+    }
+
+    /// These numbers, and others beside them in the same file, were read, so many bytes in all.
+    pub(crate) fn passed(&self, bytes: usize) {
+        if let Held::File { map, .. } = &self.0 {
+            map.passed(bytes);
+        }
     }
 }
 
@@ -159,7 +197,7 @@ impl<T: Pod> Deref for Span<T> {
     fn deref(&self) -> &[T] {
         match &self.0 {
             Held::Memory(v) => v,
-            Held::File { map, place, len } => bytemuck::cast_slice(&map[*place..*place + len * size_of::<T>()]),
+            Held::File { map, place, len } => bytemuck::cast_slice(&map.map[*place..*place + len * size_of::<T>()]),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::block_builder::BlockBuilder;
 use super::log::{Block, Log};
+use crate::engine::Placed;
 use crate::error::{Error, Hint, Remedy, Result};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -175,6 +176,7 @@ impl Log {
                 parts[part(b.key(i), index) as usize].push(b, i)?;
                 index += 1;
             }
+            b.passed();
         }
         let [train, valid, test] = parts.map(|builder| builder.finish().map(|blocks| self.of_blocks(blocks)));
         let (train, valid, test) = (train?, valid?, test?);

@@ -266,6 +266,7 @@ impl Engine {
             for b in &blocks[run.clone()] {
                 let mut answer = fold.zero();
                 fold.add(b, &mut answer);
+                b.passed();
                 forest.push(Node { level: 0, index: b.index(), answer }, &mut |o, into| fold.merge(o, into))?;
             }
             Ok(forest)
@@ -329,6 +330,7 @@ fn climb<B: Placed, F: Fold<B>>(fold: &F, cut: &Cut<B>, run: Range<usize>, slots
         let slot = spine.depth();
         fold.reset(&mut slots[slot]);
         fold.add(&cut.blocks[i], &mut slots[slot]);
+        cut.blocks[i].passed();
         spine.open(cut.place(i), slot);
     }
     spine.complete(None, |from, into| merge(fold, slots, from, into));

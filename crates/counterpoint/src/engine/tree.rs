@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 pub trait Placed {
     /// Its place among the blocks of the log as it was read.
     fn index(&self) -> u64;
+
+    /// It was read, and others will be before it is read again: what can be had again need not be held.
+    fn passed(&self) {}
 }
 
 /// The level of the lowest node that covers both places.

@@ -206,6 +206,7 @@ fn strips<T: Real>(
         let mut strip = block(b, policy, question, baseline, layout, log)?;
         let (lanes, reach) = (std::mem::take(&mut strip.lanes), std::mem::take(&mut strip.reach));
         places.push([(spill.put(&lanes)?, lanes.len()), (spill.put(&reach)?, reach.len())]);
+        b.passed();
         strips.push(strip);
     }
     let map = spill.finish()?;

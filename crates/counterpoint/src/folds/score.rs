@@ -65,6 +65,12 @@ impl Placed for Scored {
     fn index(&self) -> u64 {
         self.index
     }
+
+    fn passed(&self) {
+        self.log_w.passed(size_of_val(&*self.log_w));
+        // the rest lies in the file of the log
+        self.ids.passed(3 * size_of_val(&*self.ids));
+    }
 }
 
 impl Scored {
@@ -104,7 +110,13 @@ pub fn score_with(
     policy.check_against(log.schema())?;
     let range: Vec<[f64; 2]> = log.summaries_on(engine).actions.iter().map(|s| [s.min, s.max]).collect();
     let by = Weigher { policy, range: &range, control, weighting: log.schema().weighting };
-    let rows = in_runs(engine, log, |i| score_block(&log.blocks()[i], by))?;
+    let one = |i: usize| {
+        let b = &log.blocks()[i];
+        let scored = score_block(b, by);
+        b.passed();
+        scored
+    };
+    let rows = in_runs(engine, log, one)?;
     for b in &rows {
         if let Some(i) = b.log_w.iter().position(|l| l.is_nan() || *l == f64::INFINITY) {
             return Err(
@@ -126,6 +138,7 @@ pub(crate) fn score_again(
     in_runs(engine, log, |i| {
         let mut out = rows[i].clone();
         control.apply(&log.blocks()[i], policy, &mut out);
+        log.blocks()[i].passed();
         out
     })
 }

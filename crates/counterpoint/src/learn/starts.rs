@@ -9,13 +9,20 @@ use super::{Plan, Progress, Watch};
 use crate::data::Summaries;
 use crate::error::{Kind, Result};
 use crate::folds::{Crm, Prepared, Risk, RiskSpec, Threads};
-use crate::optim::{Optimiser, Optimum, Proximal, Stop};
+use crate::optim::{Curvature, Optimiser, Optimum, Proximal, Stop};
 use crate::recipe::Recipe;
 use crate::source::Source;
 use std::ops::ControlFlow;
 
-/// Where every starting point ended, in order.
-type Ends = Vec<Result<Optimum>>;
+/// Where a run has come to, and what it has learned of the curvature on the way.
+#[derive(Clone)]
+struct Held {
+    at: Optimum,
+    known: Curvature,
+}
+
+/// Where every starting point came to, in order.
+type Ends = Vec<Result<Held>>;
 
 /// Every starting point of a fit in order, and how many rows of how many they saw first, where these were not all.
 pub(super) fn descend(
@@ -24,7 +31,7 @@ pub(super) fn descend(
     plan: &Plan,
     spec: &RiskSpec,
     watch: &Watch,
-) -> Result<(Ends, Option<[u64; 2]>)> {
+) -> Result<(Vec<Result<Optimum>>, Option<[u64; 2]>)> {
     let of = train.get(Summaries)?.rows;
     let (looks, last) = looks(of, recipe.first_rows.map_or(of, |rows| rows as u64), recipe.proximal_steps());
     let (mut ends, mut best, mut done, mut first) = (Vec::new(), None, 0, None);
@@ -48,7 +55,7 @@ pub(super) fn descend(
         (_, Some(best)) => starts.go_on(&mut ends, best, done, last),
         _ => {} // none of them came to a number
     }
-    Ok((ends, first))
+    Ok((ends.into_iter().map(|end| end.map(|held| held.at)).collect(), first))
 }
 
 /// What the starting points have in common.
@@ -101,7 +108,7 @@ struct Run {
     start: usize,
     /// Proximal steps that it has made.
     done: usize,
-    so_far: Option<Optimum>,
+    so_far: Option<Held>,
 }
 
 impl Starts<'_> {
@@ -112,11 +119,11 @@ impl Starts<'_> {
         let Some(finalists) = finalists else { return self.run(&all, stretch) };
         let mut ends = self.run(&all, Stretch { steps: 1, end: End::Held });
         if stopped(&ends) {
-            ends.iter_mut().flatten().for_each(|end| end.stop = Stop::Interrupted);
+            ends.iter_mut().flatten().for_each(|end| end.at.stop = Stop::Interrupted);
             return ends;
         }
         let mut ahead: Vec<(f64, usize)> =
-            ends.iter().enumerate().filter_map(|(i, e)| e.as_ref().ok().map(|o| (o.value, i))).collect();
+            ends.iter().enumerate().filter_map(|(i, e)| e.as_ref().ok().map(|o| (o.at.value, i))).collect();
         ahead.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         ahead.truncate(finalists);
         let go_on = |&(_, i): &(f64, usize)| Run { start: i, done: 1, so_far: ends[i].as_ref().ok().cloned() };
@@ -128,11 +135,11 @@ impl Starts<'_> {
     }
 
     /// One of them goes on from where it was held after so many proximal steps on fewer of the rows; the others stay behind.
-    fn go_on(&self, ends: &mut [Result<Optimum>], best: usize, done: usize, stretch: Stretch) {
+    fn go_on(&self, ends: &mut [Result<Held>], best: usize, done: usize, stretch: Stretch) {
         if stopped(ends) {
             return;
         }
-        ends.iter_mut().flatten().for_each(|o| o.stop = Stop::Behind);
+        ends.iter_mut().flatten().for_each(|o| o.at.stop = Stop::Behind);
         let run = Run { start: best, done, so_far: ends[best].as_ref().ok().cloned() };
         ends[best] = self.one(&run, stretch, Threads::All);
     }
@@ -147,17 +154,18 @@ impl Starts<'_> {
         }
     }
 
-    fn one(&self, run: &Run, stretch: Stretch, threads: Threads) -> Result<Optimum> {
+    fn one(&self, run: &Run, stretch: Stretch, threads: Threads) -> Result<Held> {
         let Starts { recipe, plan, spec, .. } = self;
         let theta = match &run.so_far {
-            Some(so_far) => so_far.theta.clone(),
+            Some(so_far) => so_far.at.theta.clone(),
             None => plan.start(recipe, run.start as u64)?,
         };
-        let (iterations, evaluations) = run.so_far.as_ref().map_or((0, 0), |o| (o.iterations, o.evaluations));
+        let (iterations, evaluations) = run.so_far.as_ref().map_or((0, 0), |o| (o.at.iterations, o.at.evaluations));
+        let mut known = run.so_far.as_ref().map(|o| o.known.clone()).unwrap_or_default();
         let mut crm = Crm::on(self.rows, threads, Risk::from_spec(spec)?, &plan.policy, recipe.ridge)?;
         let method = Proximal { outer: stretch.steps, ..recipe.method() };
         let mut held = None;
-        let found = method.minimise(&mut crm, &theta, &mut |p| {
+        let mut look = |p: &crate::optim::Progress| {
             let told = (self.watch)(&Progress {
                 start: run.start,
                 outer: run.done + p.outer,
@@ -171,25 +179,26 @@ impl Starts<'_> {
                 return ControlFlow::Break(());
             }
             told
-        });
+        };
+        let found = method.go_on(&mut crm, &theta, &mut look, &mut known);
         // the optimiser only knows that a number was not finite; the objective knows which
         let found = found.map_err(|e| if e.kind() == Kind::Numeric { crm.blame() } else { e })?;
         let stop = if held.is_some() { Stop::Behind } else { found.stop };
         let (theta, value) = held.unwrap_or_else(|| (found.theta.clone(), found.value));
         let (iterations, evaluations) = (iterations + found.iterations, evaluations + found.evaluations);
-        Ok(Optimum { theta, value, iterations, evaluations, stop, ..found })
+        Ok(Held { at: Optimum { theta, value, iterations, evaluations, stop, ..found }, known })
     }
 }
 
 /// Which of them is ahead; nothing where none came to a number.
-fn ahead(ends: &[Result<Optimum>]) -> Option<usize> {
-    let value = |i: &usize| ends[*i].as_ref().map_or(f64::INFINITY, |o| o.value);
+fn ahead(ends: &[Result<Held>]) -> Option<usize> {
+    let value = |i: &usize| ends[*i].as_ref().map_or(f64::INFINITY, |o| o.at.value);
     (0..ends.len()).min_by(|a, b| value(a).total_cmp(&value(b))).filter(|&i| ends[i].is_ok())
 }
 
 /// Whether the observer asked to stop.
-fn stopped(ends: &[Result<Optimum>]) -> bool {
-    ends.iter().flatten().any(|o| o.stop == Stop::Interrupted)
+fn stopped(ends: &[Result<Held>]) -> bool {
+    ends.iter().flatten().any(|o| o.at.stop == Stop::Interrupted)
 }
 
 #[cfg(test)]

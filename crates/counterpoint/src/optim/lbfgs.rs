@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use super::descent::{Descent, Direction, steepest};
 use super::line_search::LineSearch;
-use super::point::{Counted, Point, dot};
+use super::point::{Counted, Point, dot, norm};
 use super::{Objective, Optimiser, Optimum, Progress};
 use crate::error::Result;
 
@@ -47,17 +47,49 @@ impl Optimiser for Lbfgs {
         start: &[f64],
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Optimum> {
+        self.go_on(f, start, watch, &mut Curvature::default())
+    }
+
+    fn go_on(
+        &self,
+        f: &mut dyn Objective,
+        start: &[f64],
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        known: &mut Curvature,
+    ) -> Result<Optimum> {
         let descent = Descent {
             gradient_tolerance: self.gradient_tolerance,
             decrease_tolerance: self.decrease_tolerance,
             max_iterations: self.max_iterations,
             search: LineSearch { c1: 1e-4, c2: 0.9 },
         };
-        descent.run(&mut Memory::new(self.history, start.len()), f, start, watch)
+        let memory = known.memory.take().filter(|m| m.history == self.history && m.s.len() == m.history * start.len());
+        let memory = known.memory.insert(memory.unwrap_or_else(|| Memory::new(self.history, start.len())));
+        descent.run(memory, f, start, watch)
+    }
+}
+
+/// What a run has learned of the curvature, for one that goes on from where it ended; nothing at first.
+#[derive(Clone, Debug, Default)]
+pub struct Curvature {
+    memory: Option<Memory>,
+    /// The strength of the pull under which it was learned.
+    pull: f64,
+}
+
+impl Curvature {
+    /// As it is under a pull of this strength: pull and objective add up, and so do their curvatures. Steps along which the sum then has
+    /// no positive curvature are forgotten.
+    pub(super) fn under(&mut self, pull: f64) {
+        let more = pull - std::mem::replace(&mut self.pull, pull);
+        if let Some(memory) = self.memory.as_mut().filter(|_| more != 0.0) {
+            memory.stiffen(more);
+        }
     }
 }
 
 /// The pairs, in a ring: row `k % history` of `s` and `y` belongs to the k-th pair kept.
+#[derive(Clone, Debug)]
 struct Memory {
     history: usize,
     s: Vec<f64>,
@@ -74,6 +106,26 @@ impl Memory {
     fn new(history: usize, dim: usize) -> Self {
         let (rows, pair) = (vec![0.0; history * dim], vec![0.0; history]);
         Memory { history, s: rows.clone(), y: rows, rho: pair.clone(), alpha: pair, scale: 1.0, kept: 0 }
+    }
+
+    /// Adds `more` |s|^2 to the curvature along every step.
+    fn stiffen(&mut self, more: f64) {
+        let dim = self.s.len().checked_div(self.history).unwrap_or(0);
+        let old = self.clone();
+        self.kept = 0;
+        for k in old.pairs() {
+            let row = (k % self.history) * dim;
+            let s = &old.s[row..row + dim];
+            let y: Vec<f64> = s.iter().zip(&old.y[row..row + dim]).map(|(s, y)| y + more * s).collect();
+            let (sy, yy) = (dot(s, &y), dot(&y, &y));
+            if sy > f64::EPSILON * yy.sqrt() * norm(s) {
+                let (k, row) = (self.kept % self.history, (self.kept % self.history) * dim);
+                self.s[row..row + dim].copy_from_slice(s);
+                self.y[row..row + dim].copy_from_slice(&y);
+                (self.rho[k], self.scale) = (1.0 / sy, sy / yy);
+                self.kept += 1;
+            }
+        }
     }
 
     /// The pairs remembered, oldest first.
@@ -132,5 +184,66 @@ impl Direction for Memory {
 
     fn forget(&mut self) -> bool {
         std::mem::take(&mut self.kept) > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A point of F = sum of c_i x_i^2 / 2, with a pull of strength kappa to the origin.
+    fn point(theta: &[f64], kappa: f64) -> Point {
+        let mut point = Point::new(theta.len());
+        point.theta.copy_from_slice(theta);
+        let curvature = |i: usize| [4.0, 1.0, -0.5][i] + kappa;
+        point.grad = theta.iter().enumerate().map(|(i, t)| curvature(i) * t).collect();
+        point.value = theta.iter().enumerate().map(|(i, t)| 0.5 * curvature(i) * t * t).sum();
+        point
+    }
+
+    /// What was learned under one pull is what would have been learned under another.
+    #[test]
+    fn curvature_follows_the_pull() {
+        let path = [[1.0, -2.0, 0.2], [0.5, -1.5, 0.1], [0.3, -0.2, 0.15], [-0.1, 0.4, 0.05], [0.2, 0.1, 0.02]];
+        let learned = |kappa: f64, kept: &[usize]| {
+            let mut memory = Memory::new(3, 3);
+            for k in kept {
+                let [old, new] = [path[*k], path[k + 1]].map(|theta| point(&theta, kappa));
+                memory.learn(&old, &new, 1.0, &[0.0; 3]);
+            }
+            memory
+        };
+        let direction = |memory: &mut Memory| {
+            let mut d = vec![0.0; 3];
+            let mut none = Nothing;
+            memory.choose(&mut Counted::new(&mut none), &point(&[0.3, 0.2, 0.1], 0.0), &mut d).unwrap();
+            d
+        };
+        // four steps through a memory of three
+        let mut known = Curvature { memory: Some(learned(0.7, &[0, 1, 2, 3])), pull: 0.7 };
+        known.under(0.2);
+        let (a, b) = (direction(known.memory.as_mut().unwrap()), direction(&mut learned(0.2, &[0, 1, 2, 3])));
+        a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() < 1e-12, "{a} {b}"));
+        known.under(0.7);
+        let (a, b) = (direction(known.memory.as_mut().unwrap()), direction(&mut learned(0.7, &[0, 1, 2, 3])));
+        a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() < 1e-12, "{a} {b}"));
+        // the pull was all that made it convex along this step
+        let mut known = Curvature { memory: None, pull: 0.7 };
+        let mut memory = Memory::new(3, 3);
+        let [old, new] = [[0.0, 0.0, 1.0], [0.0, 0.0, 0.5]].map(|theta| point(&theta, 0.7));
+        memory.learn(&old, &new, 1.0, &[0.0; 3]);
+        known.memory = Some(memory);
+        known.under(0.0);
+        assert_eq!(known.memory.unwrap().kept, 0);
+    }
+
+    struct Nothing;
+    impl Objective for Nothing {
+        fn dim(&self) -> usize {
+            3
+        }
+        fn eval(&mut self, _: &[f64], _: &mut [f64]) -> Result<f64> {
+            unreachable!("a direction asks for no pass")
+        }
     }
 }

@@ -25,7 +25,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 pub use cg::Cg;
-pub use lbfgs::Lbfgs;
+pub use lbfgs::{Curvature, Lbfgs};
 pub use newton::Newton;
 pub use proximal::Proximal;
 
@@ -91,6 +91,19 @@ pub trait Optimiser {
         start: &[f64],
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Optimum>;
+
+    /// The same for a run that goes on where another of the same objective, or of one much like it, has ended: what that one has learned of
+    /// the curvature is used, and what this one learns is left in `known`. A solver that remembers nothing begins anew.
+    fn go_on(
+        &self,
+        f: &mut dyn Objective,
+        start: &[f64],
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        known: &mut Curvature,
+    ) -> Result<Optimum> {
+        let _ = known;
+        self.minimise(f, start, watch)
+    }
 }
 
 /// Where a run ended: always the best of the accepted iterates, however it ended.
@@ -182,6 +195,20 @@ impl Optimiser for Method {
             Method::Lbfgs(solver) => solver.minimise(f, start, watch),
             Method::Cg(solver) => solver.minimise(f, start, watch),
             Method::Newton(solver) => solver.minimise(f, start, watch),
+        }
+    }
+
+    fn go_on(
+        &self,
+        f: &mut dyn Objective,
+        start: &[f64],
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        known: &mut Curvature,
+    ) -> Result<Optimum> {
+        match self {
+            Method::Lbfgs(solver) => solver.go_on(f, start, watch, known),
+            Method::Cg(solver) => solver.go_on(f, start, watch, known),
+            Method::Newton(solver) => solver.go_on(f, start, watch, known),
         }
     }
 }

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use super::point::Point;
-use super::{Objective, Optimiser, Optimum, Progress, Stop};
+use super::{Curvature, Objective, Optimiser, Optimum, Progress, Stop};
 use crate::error::{Error, Result};
 
 /// Proximal steps around another solver.
@@ -35,12 +35,15 @@ pub struct Proximal<O> {
     pub move_tolerance: f64,
     /// See above.
     pub decrease_tolerance: f64,
+    /// Whether a step goes on with what the one before learned of the curvature: the pull's own curvature is known and the same everywhere,
+    /// so it is only the solver that would have to learn all of it again.
+    pub carry: bool,
 }
 
 impl<O> Proximal<O> {
     /// Ten steps with kappa = 0.01 around `inner`.
     pub fn new(inner: O) -> Self {
-        Proximal { inner, kappa: 0.01, outer: 10, move_tolerance: 1e-6, decrease_tolerance: 2.2e-9 }
+        Proximal { inner, kappa: 0.01, outer: 10, move_tolerance: 1e-6, decrease_tolerance: 2.2e-9, carry: false }
     }
 }
 
@@ -57,6 +60,16 @@ impl<O: Optimiser> Optimiser for Proximal<O> {
         start: &[f64],
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Optimum> {
+        self.go_on(f, start, watch, &mut Curvature::default())
+    }
+
+    fn go_on(
+        &self,
+        f: &mut dyn Objective,
+        start: &[f64],
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        known: &mut Curvature,
+    ) -> Result<Optimum> {
         if !(self.kappa >= 0.0 && self.kappa.is_finite()) {
             return Err(Error::recipe("kappa", format!("{} is not a strength (must be 0 or more)", self.kappa)));
         }
@@ -65,7 +78,7 @@ impl<O: Optimiser> Optimiser for Proximal<O> {
         let mut done = 0;
         while done < outer {
             state.borrow_mut().pull_to_here(self.kappa);
-            let stop = self.step(&state, done, watch)?;
+            let stop = self.step(&state, done, watch, known)?;
             // At the centre the pull has no slope: where no step lowers the sum, none lowers F.
             let stuck = stop == Stop::LineSearch && state.borrow().here.theta == state.borrow().centre.theta;
             if stuck || stop == Stop::Interrupted {
@@ -82,7 +95,7 @@ impl<O: Optimiser> Optimiser for Proximal<O> {
         }
         // without the pull, so that the end is a stationary point of F and not of the sum
         state.borrow_mut().release_at_best();
-        let stop = self.step(&state, done, watch)?;
+        let stop = self.step(&state, done, watch, known)?;
         Ok(state.into_inner().end(stop))
     }
 }
@@ -94,21 +107,32 @@ impl<O: Optimiser> Proximal<O> {
         state: &RefCell<State>,
         outer: usize,
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        known: &mut Curvature,
     ) -> Result<Stop> {
+        if self.carry {
+            known.under(state.borrow().kappa)
+        } else {
+            *known = Curvature::default()
+        }
         let start = state.borrow().here.theta.clone();
         let before = state.borrow().iterations;
         let mut failure = None;
         // the inner solver and its observer both need the state, never at the same time: hence the RefCell
-        let run = self.inner.minimise(&mut Sum(state), &start, &mut |p| {
-            let mut state = state.borrow_mut();
-            state.iterations = before + p.iteration;
-            // an observer cannot return an error: it stops the solver, and the error is raised below
-            if let Err(e) = state.arrive(p.theta) {
-                failure = Some(e);
-                return ControlFlow::Break(());
-            }
-            watch(&state.progress(outer))
-        })?;
+        let run = self.inner.go_on(
+            &mut Sum(state),
+            &start,
+            &mut |p| {
+                let mut state = state.borrow_mut();
+                state.iterations = before + p.iteration;
+                // an observer cannot return an error: it stops the solver, and the error is raised below
+                if let Err(e) = state.arrive(p.theta) {
+                    failure = Some(e);
+                    return ControlFlow::Break(());
+                }
+                watch(&state.progress(outer))
+            },
+            known,
+        )?;
         match failure {
             Some(e) => Err(e),
             None => state.borrow_mut().arrive(&run.theta).map(|()| run.stop),

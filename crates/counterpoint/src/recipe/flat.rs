@@ -282,6 +282,8 @@ mean_choices! { flat [
     starts: usize = Some(5),
     /// proximal_steps > 0: starting points that go on after the first proximal step, 1 to 1000, those with the best objective; absent: all.
     finalists: usize = None,
+    /// optimiser = lbfgs, proximal_steps > 0: true: a proximal step goes on with what the one before learned of the curvature; absent: it learns it anew.
+    carry: bool = None,
     /// Rows, in whole blocks, that the first proximal steps see, at least 100000; the best starting point then goes on, with twice as many rows every step, until the last step, without the pull, sees all; absent: all rows from the beginning. For logs of tens of millions.
     first_rows: usize = None,
     /// f64, or f32 for very large logs.
@@ -376,6 +378,11 @@ impl Flat {
                 "estimator = direct, doubly-robust, doubly-robust-cdf, switch, cab or cab-dr, and to start = direct",
             ),
             "history" => (f.optimiser.or(d.optimiser) == Some(OptimiserName::Lbfgs), "optimiser = lbfgs"),
+            "carry" => (
+                f.proximal_steps.or(d.proximal_steps) != Some(0)
+                    && f.optimiser.or(d.optimiser) == Some(OptimiserName::Lbfgs),
+                "optimiser = lbfgs with proximal_steps > 0",
+            ),
             "kappa" | "finalists" => (f.proximal_steps.or(d.proximal_steps) != Some(0), "proximal_steps > 0"),
             "ridge" => (over != Some(ContextKind::Constant), "policies with coefficients: all but constant"),
             "scale" => (

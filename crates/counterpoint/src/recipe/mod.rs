@@ -80,6 +80,8 @@ pub struct Recipe {
     pub starts: usize,
     /// Starting points that go on after the first proximal step, 1 to 1000; none: all.
     pub finalists: Option<usize>,
+    /// Whether a proximal step of L-BFGS goes on with what the one before learned of the curvature.
+    pub carry: bool,
     /// Rows, in whole blocks, that the first proximal steps see; then the best starting point goes on, and every step sees twice as many rows as
     /// the one before, until the last sees all. None: all from the beginning.
     pub first_rows: Option<usize>,
@@ -110,6 +112,7 @@ impl Default for Recipe {
             start_noise: 0.1,
             starts: 5,
             finalists: None,
+            carry: false,
             first_rows: None,
             precision: Precision::F64,
             seed: 0,
@@ -215,6 +218,7 @@ impl Recipe {
     #[must_use]
     pub fn with_proximal_steps(mut self, steps: usize) -> Self {
         self.finalists = self.finalists.filter(|_| steps > 0);
+        self.carry &= steps > 0;
         self.descent = match (self.descent, steps) {
             (_, 0) => Descent::Plain,
             (Descent::Proximal { kappa, .. }, _) => Descent::Proximal { steps, kappa },
@@ -306,6 +310,6 @@ impl Recipe {
         };
         let outer = self.proximal_steps();
         let kappa = if let Descent::Proximal { kappa, .. } = self.descent { kappa } else { 0.0 };
-        Proximal { inner, kappa, outer, ..Proximal::new(Method::default()) }
+        Proximal { inner, kappa, outer, carry: self.carry, ..Proximal::new(Method::default()) }
     }
 }

@@ -16,7 +16,9 @@ use std::sync::Mutex;
 /// For every set and seed both recipes learn from the same starting points. A pass is one value with its gradient; those of all starting points
 /// are added, in the order of their numbers, as if they ran one after the other.
 #[derive(Args)]
-#[command(after_help = "Example:\n  counterpoint-lab passes --set history=100 --set finalists=2 --seeds 3")]
+#[command(
+    after_help = "Example:\n  counterpoint-lab passes --set history=200 --set finalists=1 --set carry=true --seeds 3"
+)]
 pub(crate) struct Passes {
     /// Change one field of the recipe that is counted; a line of TOML. May be repeated.
     #[arg(long, value_name = "FIELD=VALUE")]
@@ -33,6 +35,9 @@ pub(crate) struct Passes {
     /// How many seeds.
     #[arg(long, default_value_t = 1)]
     seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 0)]
+    first_seed: u64,
 }
 
 /// A fit as it went.
@@ -87,7 +92,7 @@ impl Passes {
         );
         say::result("|---|---|---|---|---|---|---|---|---|");
         let mut shares = Vec::new();
-        for seed in 0..self.seeds {
+        for seed in (self.first_seed..).take(self.seeds as usize) {
             for (name, log) in self.sets(seed)? {
                 let [a, b] = [&before, &after].map(|r| fit(&engine, &log, &Recipe { seed, ..r.clone() }));
                 let (a, b) = (a?, b?);

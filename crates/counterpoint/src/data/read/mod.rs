@@ -5,6 +5,7 @@
 //! policy, and hands them on instead of keeping them. Order is that of the files' paths, and rows are numbered within
 //! their file in every message.
 
+mod abreast;
 mod cast;
 mod cells;
 mod collect;

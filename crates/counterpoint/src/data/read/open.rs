@@ -2,6 +2,7 @@
 
 use super::super::input::list;
 use super::super::store::{self, Store};
+use super::abreast::abreast;
 use super::cells::{self, spells};
 use super::csv;
 use super::find::{Kind, Piece};
@@ -270,6 +271,9 @@ impl Opened {
                 let chosen = chosen()?;
                 readable(facts.schema(), &chosen)?;
                 let sums = sums_of(facts.metadata().file_metadata(), names);
+                if let Some(reader) = abreast(&file, &facts, &chosen)? {
+                    return Ok(Box::new(batches(reader, chosen, sums)));
+                }
                 let mask = ProjectionMask::roots(facts.parquet_schema(), chosen.clone());
                 let file = Checked::new(file, chosen.len());
                 let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, *facts);

@@ -13,6 +13,7 @@ use super::super::target::TargetColumns;
 use super::block::{Shape, decode, part};
 use super::state::{Slot, State};
 use super::{FIRST, HEADER, LINE, MAGIC, Numbers, ONES, SLOT, SLOTS, VERSION, ZEROS, damaged};
+use crate::engine::Placed;
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::fs::File;
@@ -108,6 +109,7 @@ impl Store {
                 return Err(damaged("rows are missing in it").at(format!("block {}", i + 1)));
             }
             self.check(&block, &layout, missing).map_err(|e| e.at(format!("block {}", i + 1)))?;
+            block.passed();
             Ok((block, parts))
         };
         let (mut blocks, mut parts, mut before, mut rows) = (Vec::with_capacity(count), Vec::new(), None, 0);

@@ -12,7 +12,7 @@
 //! widen as the integrand falls, and so are their slopes in k, which the same nodes give: tests hold both to the incomplete
 //! gamma function and to differences.
 
-use super::{Column, HALF_LN_2PI, Member, Seen, Support, bell, lifted, ln_ratio, normal_cdf};
+use super::{Column, HALF_LN_2PI, Member, Seen, Support, bell, ln_ratio, normal_cdf, widened};
 use crate::features::Slopes;
 use crate::math;
 use crate::vector::math::{exp, ln};
@@ -116,36 +116,45 @@ impl Member for Gamma {
         out
     }
 
-    /// Density and entropy together: they share what Stirling leaves out. In single precision its differences would have few
-    /// digits left, so there rows are taken one by one in double precision.
+    /// In single precision the differences in it would have few digits left, so there a strip is widened for it.
     #[inline(always)]
     fn strip<T: Elementary, S: Simd>(self, simd: S, column: &mut Column<T>) {
-        if T::MANTISSA_BITS < <f64 as Elementary>::MANTISSA_BITS {
-            return lifted(self, column);
+        match T::MANTISSA_BITS < <f64 as Elementary>::MANTISSA_BITS {
+            true => widened(
+                column,
+                #[inline(always)]
+                |column| rows::<f64, S>(simd, column),
+            ),
+            false => rows::<T, S>(simd, column),
         }
-        let s = |v: f64| splat::<T, S>(simd, T::of(v));
-        let (one, half, inverse_std) = (s(1.0), s(0.5), splat::<T, S>(simd, column.std.inverse));
-        let Column { a, mu, log_w, slopes, h, h_slopes, .. } = column;
-        for i in 0..vectors::<T, S>() {
-            let mu = load::<T, S>(simd, mu, i);
-            let (inverse, log_mu) = (one / mu, ln::<T, S>(simd, mu));
-            let ratio = mu * inverse_std;
-            let k = ratio * ratio;
-            let half_inverse_k = half / k;
-            let [half_log_k, rest, rest_slope, curvature] = stirling::<T, S>(simd, k);
-            let d = load::<T, S>(simd, a, i) - log_mu;
-            let height = heights::<T, S>(simd, d);
-            let k2 = k + k;
-            let in_k = k2 * (half_inverse_k - rest_slope - height);
-            store::<T, S>(load::<T, S>(simd, log_w, i) + (half_log_k - rest - k * height), log_w, i);
-            store::<T, S>((in_k + k * (d + height)) * inverse, slopes[0], i);
-            store::<T, S>(-in_k * inverse_std, slopes[1], i);
-            let value = log_mu - half_log_k + s(HALF_LN_2PI) + rest + (one - k) * (rest_slope - half_inverse_k);
-            let in_k = k2 * ((one - k) * (curvature + half_inverse_k / k));
-            store::<T, S>(load::<T, S>(simd, h, i) + value, h, i);
-            store::<T, S>((one + in_k) * inverse, h_slopes[0], i);
-            store::<T, S>(-in_k * inverse_std, h_slopes[1], i);
-        }
+    }
+}
+
+/// Density and entropy of a strip together: they share what Stirling leaves out.
+#[inline(always)]
+fn rows<T: Elementary, S: Simd>(simd: S, column: &mut Column<T>) {
+    let s = |v: f64| splat::<T, S>(simd, T::of(v));
+    let (one, half, inverse_std) = (s(1.0), s(0.5), splat::<T, S>(simd, column.std.inverse));
+    let Column { a, mu, log_w, slopes, h, h_slopes, .. } = column;
+    for i in 0..vectors::<T, S>() {
+        let mu = load::<T, S>(simd, mu, i);
+        let (inverse, log_mu) = (one / mu, ln::<T, S>(simd, mu));
+        let ratio = mu * inverse_std;
+        let k = ratio * ratio;
+        let half_inverse_k = half / k;
+        let [half_log_k, rest, rest_slope, curvature] = stirling::<T, S>(simd, k);
+        let d = load::<T, S>(simd, a, i) - log_mu;
+        let height = heights::<T, S>(simd, d);
+        let k2 = k + k;
+        let in_k = k2 * (half_inverse_k - rest_slope - height);
+        store::<T, S>(load::<T, S>(simd, log_w, i) + (half_log_k - rest - k * height), log_w, i);
+        store::<T, S>((in_k + k * (d + height)) * inverse, slopes[0], i);
+        store::<T, S>(-in_k * inverse_std, slopes[1], i);
+        let value = log_mu - half_log_k + s(HALF_LN_2PI) + rest + (one - k) * (rest_slope - half_inverse_k);
+        let in_k = k2 * ((one - k) * (curvature + half_inverse_k / k));
+        store::<T, S>(load::<T, S>(simd, h, i) + value, h, i);
+        store::<T, S>((one + in_k) * inverse, h_slopes[0], i);
+        store::<T, S>(-in_k * inverse_std, h_slopes[1], i);
     }
 }
 

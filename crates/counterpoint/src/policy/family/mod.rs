@@ -238,6 +238,35 @@ pub(crate) fn lifted<M: Member, T: Real>(member: M, column: &mut Column<T>) {
     }
 }
 
+/// What `work` does to a column, done in double precision: for vector code whose differences would have few digits left in single precision.
+#[inline(always)]
+pub(crate) fn widened<T: Real>(column: &mut Column<T>, work: impl FnOnce(&mut Column<f64>)) {
+    #[inline(always)]
+    fn wide<T: Real>(lane: &Lane<T>) -> Lane<f64> {
+        Lane(std::array::from_fn(|i| lane.0[i].f64()))
+    }
+    #[inline(always)]
+    fn narrow<T: Real>(from: &Lane<f64>, to: &mut Lane<T>) {
+        to.0.iter_mut().zip(&from.0).for_each(|(to, v)| *to = T::of(*v));
+    }
+    let (a, mu) = (wide(column.a), wide(column.mu));
+    let (mut log_w, mut h) = (wide(column.log_w), wide(column.h));
+    let [mut mean, mut std, mut h_mean, mut h_std] = [Lane::ZERO; 4];
+    work(&mut Column {
+        a: &a,
+        mu: &mu,
+        std: Spread::new(column.std.value.f64()),
+        log_w: &mut log_w,
+        slopes: [&mut mean, &mut std],
+        h: &mut h,
+        h_slopes: [&mut h_mean, &mut h_std],
+    });
+    narrow(&log_w, column.log_w);
+    narrow(&h, column.h);
+    column.slopes.iter_mut().zip([&mean, &std]).for_each(|(to, from)| narrow(from, to));
+    column.h_slopes.iter_mut().zip([&h_mean, &h_std]).for_each(|(to, from)| narrow(from, to));
+}
+
 /// [`Member::kernel`] by the trapezoid rule along the policy.
 ///
 /// For integrands this smooth the rule's error falls like exp(-c / h), so each halving of the step squares it: when a
