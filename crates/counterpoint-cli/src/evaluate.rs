@@ -2,6 +2,7 @@
 
 use crate::Done;
 use crate::certify::tell_ratio;
+use crate::log_args::takes_rows;
 use crate::say;
 use crate::target::{Asked, TargetArgs};
 use clap::{Args, ValueEnum};
@@ -148,6 +149,7 @@ impl Evaluate {
                 "the loss model's expectation under this policy is a mean over {DRAWS} drawn actions per row"
             ));
         }
+        notes.extend(log.schema().cluster.as_ref().map(|c| takes_rows(c, "these errors take")));
         notes.extend(log.schema().propensities.sentence());
         notes.iter().for_each(|n| say::line(format_args!("  note: {n}")));
         all.insert("notes".into(), notes.into());

@@ -251,7 +251,11 @@ impl LogArgs {
         match self.rule(seed) {
             SplitRule::Column if self.time.is_some() => "by time, 50/25/25".into(),
             SplitRule::Column => "by the split column".into(),
-            SplitRule::Hash { .. } => format!("seeded hash of the row number (seed {seed}), 50/25/25"),
+            SplitRule::Hash { .. } => {
+                let clustered = self.config().is_ok_and(|(c, _)| c.cluster.is_some());
+                let hashed = if clustered { "cluster" } else { "row number" };
+                format!("seeded hash of the {hashed} (seed {seed}), 50/25/25")
+            }
         }
     }
 
@@ -423,6 +427,11 @@ pub fn contexts_in_words(inputs: &[Input]) -> Vec<String> {
     let (words, gaps) = (list(words), list(gaps));
     let told = [("read as categories", words), ("missing values are filled and marked", gaps)];
     told.into_iter().filter(|(_, of)| !of.is_empty()).map(|(what, of)| format!("{what}: {of}")).collect()
+}
+
+/// That a result does not know of the clusters that were named.
+pub(crate) fn takes_rows(cluster: &str, what: &str) -> String {
+    format!("{what} rows for independent draws, and rows of one {cluster} are not; certificates count clusters")
 }
 
 /// Columns that may say which rows belong together, though no cluster was named; `how` is how one is.

@@ -2,7 +2,7 @@
 
 use crate::Done;
 use crate::flag;
-use crate::log_args::LogArgs;
+use crate::log_args::{LogArgs, takes_rows};
 use crate::say;
 use clap::Args;
 use counterpoint::plan::{PlanTerms, plan};
@@ -63,6 +63,8 @@ impl PlanRows {
         let found = plan(&log.on(&engine), saved.as_ref().map(|p| p as &dyn TargetPolicy), &terms)?;
         say::heading("Plan");
         found.to_string().lines().for_each(|l| say::line(format_args!("  {l}")));
+        let cluster = log.schema().cluster.as_ref().map(|c| takes_rows(c, "this plan takes"));
+        cluster.iter().for_each(|n| say::line(format_args!("  note: {n}")));
         log.schema().propensities.sentence().iter().for_each(|n| say::line(format_args!("  note: {n}")));
         say::json(serde_json::to_value(&found).unwrap_or_default());
         Ok(Done::Yes)

@@ -12,6 +12,7 @@ pub(crate) fn flag(remedy: &Remedy) -> String {
         Remedy::FitPropensity => "--propensity fit",
         Remedy::RowWeight => "--weight",
         Remedy::RowCount => "--count",
+        Remedy::Cluster => "--cluster",
         Remedy::SplitColumn => "--split",
         Remedy::SameSplit => "the same --seed or --split",
         Remedy::Split => "--split COLUMN, or a hash of the rows by --seed,",

@@ -54,6 +54,7 @@ fn argument(remedy: &Remedy) -> String {
         Remedy::PropensityColumn(name) => return format!("propensity=\"column:{name}\""),
         Remedy::FitPropensity => "propensity=\"fit\"",
         Remedy::RowWeight => "sample_weight",
+        Remedy::Cluster => "cluster=...",
         Remedy::SplitColumn => "split=...",
         Remedy::SameSplit => "the same seed= or split=",
         Remedy::Split => "split=..., or a hash of the rows by seed=,",

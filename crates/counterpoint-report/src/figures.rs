@@ -34,6 +34,7 @@ pub(crate) struct Tile {
 pub(crate) struct Overlap {
     part: String,
     rows: String,
+    clusters: bool,
     tiles: Vec<Tile>,
     figure: Option<Figure>,
     facts: Vec<(String, String)>,
@@ -124,6 +125,7 @@ pub(crate) fn overlap(w: &PartWeights) -> Overlap {
     Overlap {
         part: w.part.clone(),
         rows: count(w.rows),
+        clusters: w.clusters,
         tiles: vec![effective_tile(w), mean_tile(w), largest_tile(w)],
         figure: picture.and_then(|p| drawn(&p, 180.0, words)),
         facts: w.facts.iter().map(|f| (f.name.clone(), f.value.clone())).collect(),

@@ -103,3 +103,138 @@ fn a_point_mass_at_a_bound_is_no_wrong_density() {
     let wrong = judge(&policy, |seed| log(seed, &|x, a| if x > 0.0 { 0.5 * density(a) } else { density(a) }));
     assert!(wrong.coverage.unwrap().densities.is_some());
 }
+
+/// A standard normal log of one context, in 1.5% of which (x > 2.17) a policy does what the log never did.
+fn with_tail(seed: u64, reward: impl Fn(f64, &mut dyn FnMut() -> f64) -> f64) -> Log {
+    let mut normal = normals(seed);
+    let (mut x, mut a, mut y) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..2000 {
+        x.push(normal());
+        a.push(normal());
+        y.push(reward(a[a.len() - 1], &mut normal));
+    }
+    let p = a.iter().map(|a| Family::Normal.log_density(*a, 0.0, 1.0).value.exp()).collect();
+    Log::builder().context("x", x).action("a", a).propensity("p", p).reward("r", y).build().unwrap()
+}
+
+/// Of yes or no the range is known: nothing worse than no can happen where nobody has been. Of a number it is not.
+#[test]
+fn what_is_unseen_cannot_be_worse_than_no() {
+    let away = Gauss(|x| if x[0] > 2.17 { [6.0, 0.3] } else { [0.8, 0.8] });
+    let yes = |a: f64, u: f64| f64::from(u < 0.6 * a);
+    let binary = judge(&away, |seed| with_tail(seed, |a, normal| yes(a, normal())));
+    let number = judge(&away, |seed| with_tail(seed, |a, normal| yes(a, normal()) + 1e-3 * normal()));
+    assert!(binary.coverage.as_ref().unwrap().away > 0.01 && binary.missing > 0.01, "{binary}");
+    assert_eq!((binary.verdict, number.verdict), (Verdict::Deploy, Verdict::Keep), "{binary}\n{number}");
+    // one event in two thousand rows is no yes or no that was seen often
+    let once = judge(&away, |seed| with_tail(seed, |a, normal| f64::from(a > 0.5 && normal() > 3.2) + 0.0));
+    assert_ne!(once.verdict, Verdict::Deploy, "{once}");
+}
+
+/// A log-normal log and a policy at its lowest hundredth in some contexts: on the scale of the actions their density at 0 looks like an end, on that of their
+/// logarithms there is support.
+#[test]
+fn positive_actions_are_looked_at_on_their_own_scale() {
+    struct Low;
+    impl Low {
+        fn at(x: &[f64]) -> (f64, f64) {
+            let (median, sigma) = (4.0 * (0.2 * x[0] + if x[0] > 1.8 { -1.9 } else { -0.5 }).exp(), 0.4f64);
+            let mean = median * (0.5 * sigma * sigma).exp();
+            (mean, mean * (sigma * sigma).exp_m1().sqrt())
+        }
+    }
+    impl TargetPolicy for Low {
+        fn log_density(&self, x: &[f64], a: &[f64]) -> f64 {
+            Family::LogNormal.log_density(a[0], Low::at(x).0, Low::at(x).1).value
+        }
+        fn sample(&self, x: &[f64], rng: &mut dyn Rng) -> Vec<f64> {
+            vec![Family::LogNormal.at(StandardNormal.sample(rng), Low::at(x).0, Low::at(x).1).value]
+        }
+        fn mean(&self, x: &[f64]) -> Option<Vec<f64>> {
+            Some(vec![Low::at(x).0])
+        }
+        fn law(&self, x: &[f64]) -> Option<Law> {
+            Some(Law::Family { family: Family::LogNormal, mean: vec![Low::at(x).0], std: vec![Low::at(x).1] })
+        }
+        fn mass_within(&self, x: &[f64], low: &[f64], high: &[f64]) -> Option<f64> {
+            self.law(x).map(|law| law.mass_within(low, high))
+        }
+    }
+    let log = |seed: u64| {
+        let mut normal = normals(seed);
+        let x: Vec<f64> = (0..1500).map(|_| normal()).collect();
+        let ln: Vec<f64> = x.iter().map(|x| 4f64.ln() + 0.2 * x + 0.8 * normal()).collect();
+        let p =
+            x.iter().zip(&ln).map(|(x, l)| (Family::Normal.log_density(*l, 4f64.ln() + 0.2 * x, 0.8).value - l).exp());
+        let p: Vec<f64> = p.collect();
+        let y = ln.iter().map(|l| -l + normal()).collect();
+        let a = ln.iter().map(|l| l.exp()).collect();
+        Log::builder().context("x", x).action("a", a).propensity("p", p).reward("r", y).build().unwrap()
+    };
+    let c = judge(&Low, log);
+    let coverage = c.coverage.as_ref().unwrap();
+    assert!(coverage.away < 0.004 && c.verdict == Verdict::Deploy, "{} {c}", coverage.away);
+    assert!(coverage.distance.unwrap()[3] < 4.0, "{:?}", coverage.distance);
+}
+
+/// A range that is stated says what rows cannot: that worse may happen than was seen. Where it has been seen, it changes nothing.
+#[test]
+fn a_stated_range_allows_for_what_was_not_seen() {
+    let near = Gauss(|_| [0.3, 0.8]);
+    let log = |seed: u64| with_tail(seed, |a, normal| (0.3 * a + normal()).clamp(-3.0, 3.0));
+    let judge = |range: Option<[f64; 2]>| {
+        let terms = Terms { outcome_range: range, ..Terms::default() };
+        certify(&near, &log(1), &log(2), &terms).unwrap()
+    };
+    let (free, seen, far) = (judge(None), judge(Some([-3.0, 3.0])), judge(Some([-100.0, 3.0])));
+    assert_eq!([free.verdict, seen.verdict, far.verdict], [Verdict::Deploy, Verdict::Deploy, Verdict::Keep]);
+    assert_eq!(free.difference, seen.difference);
+    assert!(far.difference.lower < free.difference.lower && far.difference.upper == free.difference.upper);
+    assert!(far.reasons.iter().any(|r| r.contains("the stated range has worse outcomes")), "{far}");
+}
+
+/// Densities kept above a floor make rare actions weigh too little. A log that explores evenly has a smallest density too, and it is right.
+#[test]
+fn a_floor_under_densities_is_found_and_an_even_share_is_none() {
+    let log = |seed: u64, explores: bool| {
+        let mut normal = normals(seed);
+        let even = |z: f64| 2.0 * Family::Normal.cdf(z, 0.0, 1.0).value - 1.0;
+        let (mut x, mut a, mut p, mut y) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..1500 {
+            let context = normal();
+            let far = explores && even(normal()).abs() < 0.2;
+            let d = if far {
+                3.0 * even(normal())
+            } else {
+                if explores {
+                    0.15
+                } else {
+                    1.0
+                }
+                *normal()
+            };
+            let density = Family::Normal.log_density(d, 0.0, if explores { 0.15 } else { 1.0 }).value.exp();
+            let written = match explores {
+                true => 0.8 * density + if d.abs() <= 3.0 { 0.2 / 6.0 } else { 0.0 },
+                false => density.max(0.1),
+            };
+            (x.push(context), a.push(context + d), p.push(written), y.push(normal()));
+        }
+        Log::builder().context("x", x).action("a", a).propensity("p", p).reward("r", y).build().unwrap()
+    };
+    struct Near(f64);
+    impl TargetPolicy for Near {
+        fn log_density(&self, x: &[f64], a: &[f64]) -> f64 {
+            Family::Normal.log_density(a[0], x[0] + self.0, 0.5).value
+        }
+        fn sample(&self, x: &[f64], rng: &mut dyn Rng) -> Vec<f64> {
+            let z: f64 = StandardNormal.sample(rng);
+            vec![x[0] + self.0 + 0.5 * z]
+        }
+    }
+    let floored = judge(&Near(0.4), |seed| log(seed, false));
+    assert!(floored.verdict == Verdict::Invalid, "{floored}");
+    assert!(floored.reasons.iter().any(|r| r.contains("kept above a floor")), "{floored}");
+    let even = judge(&Near(0.4), |seed| log(seed, true));
+    assert!(even.coverage.as_ref().unwrap().densities.is_none(), "{even}");
+}

@@ -192,6 +192,38 @@ fn clusters_are_divided_and_drawn_as_a_whole() {
     assert!(c.bound.is_none() && c.test.effective < 0.2 * alone.test.effective);
 }
 
+/// What held-out folds say of a learned policy is said of users, not of their rows: folds hold whole users, and the gate asks for effective users.
+#[test]
+fn held_out_figures_of_a_learned_policy_count_clusters() {
+    let mut rng = ChaCha8Rng::seed_from_u64(16);
+    let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };
+    let (mut x, mut a, mut y, mut p, mut users) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for user in 0..240 {
+        let (context, level) = (normal(), normal());
+        for _ in 0..5 {
+            let action = normal();
+            (x.push(context), a.push(action), users.push(user.to_string()));
+            p.push(Family::Normal.log_density(action, 0.0, 1.0).value.exp());
+            y.push((action - context).powi(2) + level + 0.3 * normal());
+        }
+    }
+    let build = || {
+        Log::builder().context("x", x.clone()).action("a", a.clone()).cost("y", y.clone()).propensity("p", p.clone())
+    };
+    let recipe = counterpoint::Recipe { seed: 3, ..counterpoint::Recipe::default() };
+    let support = |log: Log| {
+        let parts = log.split(SplitRule::default()).unwrap();
+        let rows = (parts.train, parts.valid);
+        let learned = counterpoint::learn::Learner::new(&recipe).learn_from(&rows).unwrap();
+        learned.policy.origin().and_then(|o| o.support).unwrap()
+    };
+    let (rows, clusters) =
+        (support(build().build().unwrap()), support(build().cluster("user", users).build().unwrap()));
+    assert!(rows.rows > 850.0 && clusters.rows > 150.0 && clusters.rows < 200.0, "{rows:?} {clusters:?}");
+    assert!(clusters.effective < 0.35 * rows.effective, "{rows:?} {clusters:?}");
+    assert!(clusters.effective <= clusters.rows);
+}
+
 #[test]
 fn no_event_is_not_an_event_rate_of_zero() {
     let world = rows(1200, 7, |_, _, _| 0.0);

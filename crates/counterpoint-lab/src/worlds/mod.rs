@@ -4,7 +4,7 @@
 //! is, whatever it plays: `deploy` is then an error. In others the policy mirrors the log about the best action (again no gain), plays
 //! where the log never was (worse, but no row shows it), or is truly better. [`CELLS`] and [`ATTACKS`] helped to find the rules, [`FOES`] and
 //! [`STRANGERS`] came after them, [`NEWCOMERS`] last; in [`LEARNABLE`] worlds the policy is not given but learned from the log, and [`QUESTIONS`]
-//! ask something other than whether to deploy.
+//! ask something other than whether to deploy. [`SIEGES`] are whole logs, whose rows may know of each other or be wrong in part.
 
 mod attacks;
 mod cells;
@@ -14,6 +14,7 @@ mod learned;
 mod newcomers;
 mod questions;
 mod rows;
+mod siege;
 mod strangers;
 
 pub use attacks::ATTACKS;
@@ -25,6 +26,7 @@ pub use questions::{QUESTIONS, Question, asked};
 pub use rows::{
     Leads, Miswritten, Unlogged, clusters, leads, miswritten, run_clusters, run_unequal_clusters, unequal_clusters,
 };
+pub use siege::{Row, SIEGES, Siege, Sight, besiege};
 pub use strangers::STRANGERS;
 
 use crate::validity::Rate;
@@ -398,6 +400,17 @@ pub fn refusals(cell: &Cell, n: usize, logs: usize, seed: u64, terms: &Terms) ->
 }
 
 impl Outcomes {
+    /// Counts a certificate; a log that was not accepted is refused.
+    fn add_or_refuse(&mut self, c: Option<&Certificate>) {
+        match c {
+            Some(c) => self.add(c, None, false),
+            None => {
+                self.refused.count(true);
+                self.deploy.count(false);
+            }
+        }
+    }
+
     /// Counts a certificate on a log whose policy is worth `value`, where that is known.
     fn add(&mut self, c: &Certificate, value: Option<f64>, cost: bool) {
         let refused = c.verdict == Verdict::Invalid;

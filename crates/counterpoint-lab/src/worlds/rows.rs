@@ -276,16 +276,7 @@ pub fn miswritten(way: Miswritten, n: usize, logs: usize, seed: u64) -> Outcomes
         })
         .collect();
     let mut o = Outcomes::default();
-    for c in certificates {
-        match c {
-            Some(c) => o.add(&c, None, false),
-            // a log that is not accepted is refused
-            None => {
-                o.refused.count(true);
-                o.deploy.count(false);
-            }
-        }
-    }
+    certificates.iter().for_each(|c| o.add_or_refuse(c.as_ref()));
     o
 }
 

@@ -72,3 +72,22 @@ fn worlds_are_what_they_are_said_to_be() {
         assert!(heavy || !cell.value.is_some_and(far), "{}: {policy}", cell.name);
     }
 }
+
+/// Of whole logs that are right a policy that is better is deployed, and of those that are not none is, in a few of them.
+#[test]
+fn sieges_are_held() {
+    let named = |name: &str| SIEGES.iter().find(|s| s.name == name).unwrap();
+    assert!(besiege(named("better, two actions"), 300, 10, 5).deploy.hits >= 8);
+    for name in [
+        "two actions together in a checker of 6%, never so in the log",
+        "each row five times, shaken by a thousandth",
+        "densities per percent in a stratum of a tenth",
+        "a rare loss of half a percent, its range stated",
+    ] {
+        let siege = named(name);
+        let o = besiege(siege, siege.rows[0], 20, 5);
+        assert_eq!(o.deploy.hits, 0, "{name}");
+    }
+    let names: std::collections::BTreeSet<_> = SIEGES.iter().map(|s| s.name).collect();
+    assert_eq!(names.len(), SIEGES.len());
+}

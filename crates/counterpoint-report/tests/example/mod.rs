@@ -115,6 +115,7 @@ fn weights(part: &str, effective: f64, floor: Option<f64>) -> PartWeights {
     PartWeights {
         part: part.into(),
         rows: 10_000.0,
+        clusters: false,
         effective,
         floor,
         mean: interval(0.976, 0.094),

@@ -50,7 +50,8 @@ pub(super) fn advise(verdict: Verdict, case: &Case, figures: &GateFigures, doubt
 /// Effective rows grow with the rows, a mean weight that is off does not heal.
 fn of_refused(s: &GateFigures, terms: &Terms) -> Advice {
     let gate = &terms.gate;
-    let closer = "a policy closer to the log would have them: a larger `std`, or a bound on its changes (`max_change`)";
+    let closer = "a policy closer to the log would have them: a larger `std`, or a bound on its changes (`max_change`). If several policies acted in turn, \
+                  each row's density under all of them together (their mixture) makes weights far more even";
     if s.effective < gate.needs(s.rows) {
         let share = s.effective / s.rows;
         if share.is_nan() || share <= 1.1 * gate.min_effective_share {
@@ -88,7 +89,7 @@ fn of_kept(case: &Case, terms: &Terms) -> Advice {
     let unknown =
         if case.missing > 0.0 { case.missing * (case.range(terms)[1] - case.value.estimate).max(0.0) } else { 0.0 };
     let gain = -d.estimate - unknown;
-    if gain <= 0.0 || (case.missing > 0.0 && terms.cost_range.is_none() && case.is_unseen()) {
+    if gain <= 0.0 || (case.missing > 0.0 && terms.cost_range.is_none() && !case.two_valued && case.is_unseen()) {
         return say(
             "more rows would not help: a policy that stays where the log has been would, or a narrower range of outcomes",
         );

@@ -4,12 +4,17 @@
 //! it holds for any other q. So the fitted law of the log, half as wide and moved about, is weighed like a policy. Mass that the log does not
 //! support makes such a mean less than 1, chance makes it a little more. Much more than 1, in all contexts or in some, is made only by densities that
 //! are not those of the actions beside them: of another policy, of another day, of another row, on another scale.
+//!
+//! Densities that are kept above a floor are too large where actions are rare, which makes weights there too small: no mean is above 1. But they leave a
+//! trace, many rows with the very same smallest density f. If it is theirs, f times the length of the stretches that their actions cover is their share of
+//! the rows, as for a log that explores evenly; where the floor was put under a smaller density there are fewer rows than that.
 
 use super::coverage::{FEWEST, Region, Rows, cell_means};
+use super::interval::Interval;
 use super::law::Law;
 use super::terms::Terms;
 use crate::data::Weighting;
-use crate::folds::{Growth, Tree};
+use crate::folds::{Growth, Ranked, Tree};
 use crate::math;
 
 /// Where the probes stand, in stds of the fitted law.
@@ -20,6 +25,13 @@ const ERRORS: f64 = 4.0;
 
 /// Less than this above 1 does little harm.
 const EXCESS: f64 = 0.15;
+
+/// Rows with the smallest density of all, as a share of the rows, from which on it may be a floor; and how near to it, in ln, they are.
+const FLOORED: f64 = 0.01;
+const FLOOR: f64 = 1e-9;
+
+/// Share of the rows that a floor must lack: laws are fitted, and lengths with them.
+const MISSING: f64 = 0.35;
 
 /// Actions of which so few differ lie on a grid, and their propensities may be probabilities.
 const GRID: usize = 4;
@@ -32,6 +44,7 @@ const SHARED: [usize; 2] = [5, 10];
 pub(super) fn audit(
     law: &Law,
     [v, t]: [&Rows; 2],
+    ranked: &Ranked,
     names: &[String],
     weighting: Weighting,
     terms: &Terms,
@@ -51,18 +64,63 @@ pub(super) fn audit(
     for place in PLACES {
         let (known, asked) = (ratios(v, place), ratios(t, place));
         let capped: Vec<f64> = known.iter().map(|r| r.min(4.0)).collect();
-        let cut = Tree::grow(&v.sample.x, v.d, &capped, Growth { cells: 8, rows: (v.len() / 20).max(30) });
+        let cut = Tree::grow_on(ranked, &capped, Growth { cells: 8, rows: (v.len() / 20).max(30) });
         let whole = Tree::grow(&[], 0, &[1.0], Growth { cells: 1, rows: 1 });
         for tree in [&whole, &cut] {
-            found.extend(cell_means(tree, t, &asked, names, weighting, terms).into_iter().filter_map(|(rows, r)| {
-                let excess = r.mean_weight.estimate - 1.0;
-                let beyond = excess > EXCESS && excess > ERRORS * r.mean_weight.std_error;
-                (beyond && rows >= FEWEST as f64).then_some(r)
-            }));
+            found.extend(cell_means(tree, t, &asked, names, weighting, terms).into_iter().filter_map(
+                |(_, rows, r)| {
+                    let excess = r.mean_weight.estimate - 1.0;
+                    let beyond = excess > EXCESS && excess > ERRORS * r.mean_weight.std_error;
+                    (beyond && rows >= FEWEST as f64).then_some(r)
+                },
+            ));
         }
     }
     let strength = |r: &Region| (r.mean_weight.estimate - 1.0) / r.mean_weight.std_error;
     found.into_iter().reduce(|best, r| if strength(&r) > strength(&best) { r } else { best })
+}
+
+/// Densities that were kept above a floor, as a region; one action only.
+pub(super) fn floor(law: &Law, parts: [&Rows; 2], terms: &Terms) -> Option<Region> {
+    if parts[1].q != 1 || on_a_grid(parts[1], 0) {
+        return None;
+    }
+    let rows: Vec<(&Rows, usize)> = parts.iter().flat_map(|p| (0..p.len()).map(move |i| (*p, i))).collect();
+    let least = rows.iter().map(|(p, i)| p.sample.log_p[*i]).fold(f64::INFINITY, f64::min);
+    let at_floor = |p: &Rows, i: usize| p.sample.log_p[i] <= least + FLOOR;
+    let n = rows.len() as f64;
+    let share = rows.iter().filter(|(p, i)| at_floor(p, *i)).count() as f64 / n;
+    if !(FLOORED..0.5).contains(&share) {
+        return None;
+    }
+    // stretches below and above all other rows, in stds of the law, and how long they are on the scale of the actions
+    let z = |floored: bool| {
+        let of = rows.iter().filter(move |(p, i)| at_floor(p, *i) == floored);
+        of.map(|(p, i)| law.place(p, *i)).collect::<Vec<f64>>()
+    };
+    let (mut inner, outer) = (z(false), z(true));
+    inner.sort_by(f64::total_cmp);
+    // one row in a hundred at either end of the others may lie beyond, since laws are fitted
+    let ends = [inner[inner.len() / 100], inner[inner.len() - 1 - inner.len() / 100]];
+    let end = |f: fn(f64, f64) -> f64, from: f64| outer.iter().copied().fold(from, f);
+    let (low, high) = (end(f64::min, ends[0]), end(f64::max, ends[1]));
+    let lengths = |(p, i): &(&Rows, usize)| law.length(p.x(*i), [low, ends[0]]) + law.length(p.x(*i), [ends[1], high]);
+    let expected = math::exp(least) * rows.iter().map(lengths).sum::<f64>() / n;
+    let beyond = |z: &[f64]| z.iter().filter(|z| **z < ends[0] || **z > ends[1]).count() as f64;
+    // an even law of some contexts has the smallest density in their midst
+    if beyond(&outer) < 0.7 * outer.len() as f64 {
+        return None;
+    }
+    // rows that lie there whatever their density
+    let there = (beyond(&outer) + beyond(&inner)) / n;
+    let error = (expected.min(1.0) / n).sqrt();
+    let fewer = expected - there > ERRORS * error && there < (1.0 - MISSING) * expected;
+    fewer.then(|| Region {
+        contexts: format!("{:.0}% of the rows, all with the smallest density {:.3}", 100.0 * share, math::exp(least)),
+        share,
+        mean_weight: Interval::normal((there / expected, error / expected), terms),
+        unsupported: false,
+    })
 }
 
 /// The actions that have a probability of their own.

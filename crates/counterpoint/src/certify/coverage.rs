@@ -12,18 +12,23 @@
 //! outside    the policy's mass outside the range of all logged actions
 //! ```
 //!
+//! A mean weight below 1 may be chance where the policy does what one row in many does. With exact densities the variance of the weights of a context is
+//! known: at least E[w^2 | x] - 1, whatever rows happened to show. A region whose lack is chance by that error is left alone, but only if as much
+//! weight as three rows of the policy's own was seen there: what would befall 70% of its mass shows in three rows with probability .975. Of a region that
+//! hardly a row speaks for nothing is known, chance or not: contexts in which fewer than one row in 16 does what the policy does, and not three did, lack their weight.
+//!
 //! The largest of them is the mass that is missing. What happens there is not known, only bounded by the range of outcomes. Mass that is
 //! missing a little everywhere lies beside what was seen; contexts in which the policy does what the log never did (`away`) are
 //! another matter, however few they are.
 
-use super::audit::audit;
+use super::audit::{audit, floor};
 use super::interval::Interval;
 use super::law::Law;
 use super::robust::{Declared, declare};
 use super::terms::Terms;
 use crate::data::{Sample, Sampled, Summaries, Weighting};
 use crate::error::Result;
-use crate::folds::{Control, Growth, Tree};
+use crate::folds::{Control, Growth, Ranked, Tree};
 use crate::math;
 use crate::policy::TargetPolicy;
 use crate::source::Source;
@@ -43,6 +48,9 @@ const SELDOM: [f64; 3] = [4.0, 8.0, 16.0];
 
 /// Test rows of such contexts at least: they were found neither by their weights nor by their actions.
 const FEWEST_SELDOM: usize = 5;
+
+/// Rows of the policy's own that must be seen in a region before its lack of weight can be put down to chance.
+const SEEN: f64 = 3.0;
 
 /// ln w below this is no density at all.
 const LEAST_LOG: f64 = -8.0;
@@ -122,6 +130,11 @@ impl Rows {
         &self.sample.x[i * self.d..(i + 1) * self.d]
     }
 
+    /// How many rows row i is: its count, or one that was sampled.
+    fn times(&self, i: usize, weighting: Weighting) -> f64 {
+        weighting.draw(self.sample.omega[i]).1
+    }
+
     pub(super) fn weight(&self, i: usize) -> f64 {
         self.weights[i]
     }
@@ -161,9 +174,12 @@ pub(super) fn look(
     // a heavy row says that there is support, not how much: capped, it draws no cut of its own
     let capped = v.weights.iter().map(|w| w.min(4.0)).collect();
     let logs = v.weights.iter().map(|w| math::ln(*w).clamp(LEAST_LOG, 1.0)).collect();
+    let ranked = Ranked::of(&v.sample.x, v.d, v.len());
+    let law = Law::fit(&v, &t, &ranked)?;
+    let crowding = law.crowding([&v, &t], policy);
     let cells = |target: Vec<f64>, rows: usize| {
-        let tree = Tree::grow(&v.sample.x, v.d, &target, Growth { cells: 8, rows });
-        regions(&tree, &t, &valid.schema().contexts, valid.schema().weighting, terms)
+        let tree = Tree::grow_on(&ranked, &target, Growth { cells: 8, rows });
+        regions(&tree, &t, crowding.as_deref(), &valid.schema().contexts, valid.schema().weighting, terms)
     };
     let (by_weight, by_log) = (cells(capped, (v.len() / 50).max(30)), cells(logs, (v.len() / 60).max(FEWEST)));
     let (regions, lacking) = if lack(&by_log) > lack(&by_weight) {
@@ -173,26 +189,26 @@ pub(super) fn look(
         let lacking = lack(&by_weight);
         (by_weight, lacking)
     };
-    let law = Law::fit(&v, &t)?;
     let beyond = law.beyond([&v, &t], policy);
     let distance = law.distance(&t, policy);
     let mean = |b: &[f64], least: f64| b.iter().filter(|b| **b > least).sum::<f64>() / b.len() as f64;
     let away = beyond.as_ref().map_or(0.0, |b| mean(b, MOSTLY));
     let beyond = beyond.map(|b| mean(&b, 0.0));
     let schema = valid.schema();
-    let seldom = law.crowding([&v, &t], policy).and_then(|c| seldom(&c, &t, schema.weighting, terms));
-    let unseen = seldom.as_ref().map_or(0.0, |r| r.share * (1.0 - r.mean_weight.estimate));
+    let seldom = crowding.and_then(|c| seldom(&c, &t, schema.weighting, terms));
+    let unseen = seldom.as_ref().map_or(0.0, Seldom::missing);
     let missing = beyond.unwrap_or(0.0).max(lacking).max(unseen);
     // where hardly a row does what the policy does, what else these rows did says nothing of it
-    let mostly = seldom.as_ref().is_some_and(|r| r.mean_weight.estimate < MOSTLY);
+    let mostly = seldom.as_ref().is_some_and(|s| s.certain && s.region.mean_weight.estimate < MOSTLY);
     let away = if mostly { away.max(unseen) } else { away };
-    let regions = seldom.into_iter().chain(regions).collect();
+    let regions = seldom.map(|s| s.region).into_iter().chain(regions).collect();
     // who lets any mean weight pass has densities that are known up to a factor
     let exact = terms.gate.max_mean_weight_error < 1.0;
-    let densities = if exact { audit(&law, [&v, &t], &schema.contexts, schema.weighting, terms) } else { None };
+    let audited = || audit(&law, [&v, &t], &ranked, &schema.contexts, schema.weighting, terms);
+    let densities = if exact { audited().or_else(|| floor(&law, [&v, &t], terms)) } else { None };
     let coverage = Coverage { missing, regions, beyond, away, distance, densities };
     let declared = if terms.robust { declare(&v, policy, of_contexts) } else { None };
-    Ok(Some(Looked { coverage, control: control(&v), declared }))
+    Ok(Some(Looked { coverage, control: control(&v, &ranked), declared }))
 }
 
 /// Mass that is missing in unsupported cells.
@@ -201,21 +217,71 @@ fn lack(regions: &[Region]) -> f64 {
 }
 
 /// Cells that were cut on valid rows, with their mean weight on test rows.
-fn regions(tree: &Tree, t: &Rows, names: &[String], weighting: Weighting, terms: &Terms) -> Vec<Region> {
-    let lacks = |rows: f64, m: &Interval| {
+fn regions(
+    tree: &Tree,
+    t: &Rows,
+    crowding: Option<&[f64]>,
+    names: &[String],
+    weighting: Weighting,
+    terms: &Terms,
+) -> Vec<Region> {
+    let lacks = |rows: f64, m: &Interval, seen: &Seen| {
         let lack = 1.0 - m.estimate;
-        rows >= FEWEST as f64 && lack > LACK && lack > ERRORS * m.std_error
+        rows >= FEWEST as f64 && lack > LACK && lack > ERRORS * m.std_error && !seen.may_be_chance(lack)
     };
+    let mut seen = vec![Seen::default(); tree.cells()];
+    for (i, crowding) in crowding.into_iter().flatten().enumerate() {
+        seen[tree.cell(|c| t.x(i)[c]).0].add(t, i, *crowding, weighting);
+    }
     let found = cell_means(tree, t, &t.weights, names, weighting, terms).into_iter();
     let mut regions: Vec<Region> =
-        found.map(|(rows, r)| Region { unsupported: lacks(rows, &r.mean_weight), ..r }).collect();
+        found.map(|(cell, rows, r)| Region { unsupported: lacks(rows, &r.mean_weight, &seen[cell]), ..r }).collect();
     regions.sort_by(|a, b| a.mean_weight.estimate.total_cmp(&b.mean_weight.estimate));
     regions
 }
 
-/// The contexts in which the policy does what the log seldom does, where their mean weight says that the log does not do it at all: the
-/// most of its mass that is missing so.
-fn seldom(crowding: &[f64], t: &Rows, weighting: Weighting, terms: &Terms) -> Option<Region> {
+/// What rows of a region show of a policy whose weights there have a known variance.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// Sum of row weights.
+    rows: f64,
+    /// Sum of their squares times E[w^2 | x] - 1, at least.
+    variance: f64,
+    /// Rows of the policy's own that the weights amount to: one that does what the policy does weighs about E[w^2 | x].
+    hits: f64,
+}
+
+impl Seen {
+    fn add(&mut self, t: &Rows, i: usize, crowding: f64, weighting: Weighting) {
+        let (omega, crowding) = (t.sample.omega[i], crowding.max(1.0));
+        self.rows += omega;
+        self.variance += weighting.squared(omega) * (crowding - 1.0);
+        self.hits += t.times(i, weighting) * t.weights[i] / crowding;
+    }
+
+    /// Whether the policy was seen there, and a mean weight so far below 1 is nothing out of the ordinary.
+    fn may_be_chance(&self, lack: f64) -> bool {
+        self.hits >= SEEN && lack <= ERRORS * self.variance.sqrt() / self.rows
+    }
+}
+
+/// Contexts in which the policy does what the log seldom does, and that lack weight.
+struct Seldom {
+    region: Region,
+    /// Whether chance cannot have made the lack. If not, hardly a row shows what happens there.
+    certain: bool,
+}
+
+impl Seldom {
+    /// Share of the policy's mass that is missing.
+    fn missing(&self) -> f64 {
+        self.region.share * (1.0 - self.region.mean_weight.estimate)
+    }
+}
+
+/// The contexts in which the policy does what the log seldom does, where their mean weight says that the log does not do it at all, or where one row in 16
+/// or fewer does it and none of those was seen: the most of its mass that is missing so.
+fn seldom(crowding: &[f64], t: &Rows, weighting: Weighting, terms: &Terms) -> Option<Seldom> {
     let (weights, omega) = (&t.weights, &t.sample.omega);
     let (total, spread) = (omega.iter().sum::<f64>(), spread(weights));
     let of = |limit: &f64| {
@@ -226,19 +292,23 @@ fn seldom(crowding: &[f64], t: &Rows, weighting: Weighting, terms: &Terms) -> Op
         let own = sum(&|s, w| weighting.squared(s) * math::powi(w - mean, 2));
         let error = own.max(spread * sum(&|s, _| weighting.squared(s))).sqrt() / s;
         let lack = 1.0 - mean;
-        let found = rows.len() >= FEWEST_SELDOM && lack > LACK && lack > ERRORS * error;
-        found.then(|| Region {
+        let mut seen = Seen::default();
+        rows.iter().for_each(|&i| seen.add(t, i, crowding[i], weighting));
+        let certain = lack > ERRORS * error && !seen.may_be_chance(lack);
+        let unknown = *limit >= SELDOM[2] && seen.hits < SEEN;
+        let found = rows.len() >= FEWEST_SELDOM && lack > LACK && (certain || unknown);
+        let region = || Region {
             contexts: format!("contexts in which fewer than one row in {limit} does what the policy does"),
             share: s / total,
             mean_weight: Interval::normal((mean, error), terms),
             unsupported: true,
-        })
+        };
+        found.then(|| Seldom { region: region(), certain })
     };
-    let missing = |r: &Region| r.share * (1.0 - r.mean_weight.estimate);
-    SELDOM.iter().filter_map(of).max_by(|a, b| missing(a).total_cmp(&missing(b)))
+    SELDOM.iter().filter_map(of).max_by(|a, b| a.missing().total_cmp(&b.missing()))
 }
 
-/// Rows and mean weight of every cell.
+/// Number, rows and mean weight of every cell that has rows.
 pub(super) fn cell_means(
     tree: &Tree,
     t: &Rows,
@@ -246,7 +316,7 @@ pub(super) fn cell_means(
     names: &[String],
     weighting: Weighting,
     terms: &Terms,
-) -> Vec<(f64, Region)> {
+) -> Vec<(usize, f64, Region)> {
     // rows, then sums of s, s w, s^2, s^2 w and s^2 w^2: rows may have been kept more or less often
     let mut sums = vec![[0.0; 6]; tree.cells()];
     let total: f64 = t.sample.omega.iter().sum();
@@ -265,7 +335,7 @@ pub(super) fn cell_means(
         let error = own.max(spread * squares).sqrt() / s;
         let mean_weight = Interval::normal((mean, error), terms);
         let contexts = named(tree, number, names);
-        regions.push((n, Region { contexts, share: s / total, mean_weight, unsupported: false }));
+        regions.push((number, n, Region { contexts, share: s / total, mean_weight, unsupported: false }));
     }
     regions
 }
@@ -304,7 +374,7 @@ fn of_contexts(n: usize) -> Growth {
 }
 
 /// What contexts explain of the cost, where they explain it on rows that were not used to find it: at least 3% of its variance.
-fn control(v: &Rows) -> Option<Control> {
+fn control(v: &Rows, ranked: &Ranked) -> Option<Control> {
     let rows = |parity: usize| (0..v.len()).filter(move |i| i % 2 == parity);
     let x: Vec<f64> = rows(0).flat_map(|i| v.x(i).to_vec()).collect();
     let y: Vec<f64> = rows(0).map(|i| v.sample.y[i]).collect();
@@ -316,5 +386,21 @@ fn control(v: &Rows) -> Option<Control> {
         left += math::powi(y - half.cell(|c| v.x(i)[c]).1, 2);
         total += math::powi(y - mean, 2);
     }
-    (left < 0.97 * total).then(|| Control::Contexts(Tree::grow(&v.sample.x, v.d, &v.sample.y, of_contexts(v.len()))))
+    (left < 0.97 * total).then(|| Control::Contexts(Tree::grow_on(ranked, &v.sample.y, of_contexts(v.len()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 400 rows one in forty does what the policy does: ten are expected, and half as much weight is chance; next to none is not, and says nothing of what
+    /// happens there, whatever chance it has. With weights that vary less half as much is no chance.
+    #[test]
+    fn a_lack_of_weight_is_chance_only_where_the_policy_was_seen() {
+        let seen = |crowding: f64, hits: f64| Seen { rows: 400.0, variance: 400.0 * (crowding - 1.0), hits };
+        assert!(seen(40.0, 5.0).may_be_chance(0.5));
+        assert!(!seen(40.0, 2.0).may_be_chance(0.8));
+        assert!(!seen(2.0, 100.0).may_be_chance(0.5));
+        assert!(!Seen::default().may_be_chance(0.5));
+    }
 }

@@ -39,6 +39,8 @@ pub(super) struct Case {
     pub(super) away: f64,
     /// The smallest and the largest cost of the valid and the test rows.
     pub(super) seen: [f64; 2],
+    /// There are two costs, and both were seen often: yes or no, of which the range is known.
+    pub(super) two_valued: bool,
     /// Every cost of the test rows is the same.
     pub(super) constant: bool,
     pub(super) effective: f64,
@@ -127,7 +129,7 @@ pub(super) fn decide(mut case: Case, terms: &Terms) -> Decided {
         let assumed = terms.cost_range.is_none();
         case.widen(case.range(terms));
         remarks.push(Remark::Widened { missing: case.missing, assumed });
-        if passes && assumed && case.is_unseen() {
+        if passes && assumed && !case.two_valued && case.is_unseen() {
             remarks.push(Remark::Unseen { missing: case.missing, away: case.away });
             passes = false;
         }
@@ -158,13 +160,15 @@ impl Case {
 
     /// What the worst outcome that was seen, or that the stated range has, may add to the mean without having shown. Where the variance of all costs rests
     /// on few rows, losses are rare, and may be larger or commoner where the policy acts: none on n_eff rows is no more than a share of
-    /// -ln(delta / 2) / n_eff of them ("rule of three").
+    /// -ln(delta / 2) / n_eff of them ("rule of three"). Elsewhere rows speak of outcomes like those that were seen; who states that worse ones can happen says
+    /// what no row can, and the same share of rows may lie between the worst of them and the worst that was seen.
     pub(super) fn rare_harm(&self, terms: &Terms) -> f64 {
-        if self.varied >= FEW {
-            return 0.0;
+        if terms.cost_range.is_some() && self.guarantee.is_some_and(|g| g < 0.0) {
+            return 0.0; // the guarantee knows the range
         }
-        let worst = self.range(terms)[1].max(self.seen[1]) - self.value.estimate;
-        -math::ln(terms.tail()) * worst.max(0.0) / self.effective
+        let worst = self.range(terms)[1].max(self.seen[1]);
+        let beyond = worst - if self.varied < FEW { self.value.estimate } else { self.seen[1] };
+        -math::ln(terms.tail()) * beyond.max(0.0) / self.effective
     }
 
     /// The gain in half widths of its interval, the error being at least that of weights and costs without a relation. (Rows of the valid part that

@@ -55,6 +55,7 @@ fn freedom(informative: f64, rows: f64) -> f64 {
 }
 
 /// The sums of a part in units that keep digits, with the diagnostics of its weights.
+#[derive(Clone)]
 pub(super) struct Part {
     pub(super) totals: Totalled,
     pub(super) sums: Replicates,

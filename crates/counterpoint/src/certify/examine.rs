@@ -159,8 +159,13 @@ struct Paired {
 
 impl Paired {
     /// By self-normalised weights.
-    fn snips(rows: [&dyn Weighed; 2], terms: &Terms, evidence: &GateEvidence, grows: Replicating) -> Result<Self> {
-        let parts = [Part::new(rows[0], 0, terms)?, Part::new(rows[1], terms.replicates(), terms)?];
+    fn snips(
+        rows: [&dyn Weighed; 2],
+        parts: [Part; 2],
+        terms: &Terms,
+        evidence: &GateEvidence,
+        grows: Replicating,
+    ) -> Result<Self> {
         let null = null_error(&parts);
         Paired::new(rows[1], parts, Moments::difference, null, terms, evidence, grows)
     }
@@ -251,6 +256,16 @@ fn variance(valid: &Part, test: &Part) -> f64 {
     math::powi(cost.std(), 2)
 }
 
+/// Whether the costs of both parts are one of two numbers each, either of them at least [`FEW`] times: of all costs between two ends, these alone
+/// have the variance (mean - low) (high - mean) (Bhatia and Davis).
+fn two_valued(valid: &Part, test: &Part) -> bool {
+    let mut cost = valid.totals.cost.clone();
+    cost.merge(&test.totals.cost);
+    let (low, high) = (cost.mean() - cost.min, cost.max - cost.mean());
+    let rarer = cost.n * low.min(high) / (cost.max - cost.min);
+    rarer >= FEW && math::powi(cost.std(), 2) * (cost.n - 1.0) / cost.n >= low * high * (1.0 - 1e-9)
+}
+
 /// The value's interval, where it rests on so few rows that its error may be blind: at least as wide as if weights and costs had nothing
 /// to do with each other, whose error is that of n_eff plain rows.
 fn floored(value: Interval, gate: &Part, part: &Part, evidence: &GateEvidence) -> Interval {
@@ -283,9 +298,14 @@ pub(super) fn examine(
     replicating: Replicating,
 ) -> Result<Judged> {
     let terms = &terms.in_costs(direction);
-    let gate = Part::new(rows.plain[0], 0, terms)?;
-    let part = Part::new(rows.plain[1], terms.replicates(), terms)?;
-    let snips = Paired::snips(rows.controlled.unwrap_or(rows.plain), terms, evidence, replicating)?;
+    let parts = |[valid, test]: [&dyn Weighed; 2]| {
+        Ok::<[Part; 2], Error>([Part::new(valid, 0, terms)?, Part::new(test, terms.replicates(), terms)?])
+    };
+    let [gate, part] = parts(rows.plain)?;
+    let snips = match rows.controlled {
+        Some(controlled) => Paired::snips(controlled, parts(controlled)?, terms, evidence, replicating)?,
+        None => Paired::snips(rows.plain, [gate.clone(), part.clone()], terms, evidence, replicating)?,
+    };
     let (paired, estimator, beside) = match &rows.robust {
         Some(r) => {
             let beside = Beside { estimator: Estimator::Snips, difference: snips.interval };
@@ -320,6 +340,7 @@ pub(super) fn examine(
         missing: missing(&part.diagnostics, rows.coverage.as_ref(), terms),
         away: rows.coverage.as_ref().map_or(0.0, |c| if c.away < AWAY { 0.0 } else { c.away }),
         seen: [gate.totals.cost.min.min(part.totals.cost.min), gate.totals.cost.max.max(part.totals.cost.max)],
+        two_valued: two_valued(&gate, &part),
         constant: part.totals.cost.min == part.totals.cost.max,
         effective: part.diagnostics.effective,
         rows: part.diagnostics.rows,

@@ -1,7 +1,7 @@
 //! What the log does given the contexts, so that it can be said how far from it a policy plays.
 //!
 //! ```text
-//! a | x  ~  mean m(x), spread s(x);     z = (a - m(x)) / s(x)
+//! u | x  ~  mean m(x), spread s(x);     z = (u - m(x)) / s(x),     u = a, or ln a where that is less skewed
 //! ```
 //!
 //! m is a parabola, with bends in each context or products of two of them, plus boosted trees, s a tree over what m leaves. They are
@@ -12,10 +12,10 @@
 
 use super::coverage::Rows;
 use crate::error::{Error, Result};
-use crate::folds::{Growth, Tree};
+use crate::folds::{Growth, Ranked, Tree};
 use crate::linalg::cholesky_solve;
 use crate::math;
-use crate::policy::{Ready, TargetPolicy};
+use crate::policy::{AxisScale, Ready, TargetPolicy};
 
 /// Trees of a mean at most, and how much of each is taken.
 const ROUNDS: usize = 12;
@@ -66,8 +66,9 @@ pub(super) struct Law {
     columns: Vec<Column>,
 }
 
-/// Mean and spread of one action column.
+/// Mean and spread of one action column, on a scale.
 struct Column {
+    scale: AxisScale,
     curve: Curve,
     trees: Vec<Tree>,
     spread: Tree,
@@ -98,7 +99,7 @@ struct Curve {
 
 impl Curve {
     /// The least squares of a curve; nothing where rows do not afford it.
-    fn fit(v: &Rows, target: &[f64], shape: Shape) -> Result<Option<Curve>> {
+    fn fit(v: &Rows, ranked: &Ranked, target: &[f64], shape: Shape) -> Result<Option<Curve>> {
         let (n, d) = (v.len(), v.d);
         let mean = |c: usize| (0..n).map(|i| v.x(i)[c]).sum::<f64>() / n as f64;
         let centre: Vec<f64> = (0..d).map(mean).collect();
@@ -114,7 +115,7 @@ impl Curve {
         };
         let Some(terms) = terms else { return Ok(None) };
         let mut curve = Curve { centre, scale, knots: Vec::new(), shape, terms, beta: vec![0.0; terms] };
-        curve.knots = (0..d).map(|c| curve.ranks(v, c)).collect();
+        curve.knots = (0..d).map(|c| curve.ranks(v, ranked.by(c), c)).collect();
         let (mut gram, mut moments) = (vec![0.0; terms * terms], vec![0.0; terms]);
         for (i, t) in target.iter().enumerate() {
             let f = curve.features(v.x(i));
@@ -130,10 +131,8 @@ impl Curve {
     }
 
     /// The standardised context c at evenly spaced ranks.
-    fn ranks(&self, v: &Rows, c: usize) -> [f64; BENDS] {
-        let mut z: Vec<f64> = (0..v.len()).map(|i| self.standard(v.x(i), c)).collect();
-        z.sort_by(f64::total_cmp);
-        std::array::from_fn(|k| z[(k + 1) * z.len() / (BENDS + 1)])
+    fn ranks(&self, v: &Rows, order: &[u32], c: usize) -> [f64; BENDS] {
+        std::array::from_fn(|k| self.standard(v.x(order[(k + 1) * order.len() / (BENDS + 1)] as usize), c))
     }
 
     fn standard(&self, x: &[f64], c: usize) -> f64 {
@@ -174,13 +173,18 @@ fn squares(v: &[f64]) -> f64 {
 }
 
 impl Column {
-    fn fit(v: &Rows, t: &Rows, c: usize) -> Result<Column> {
-        let actions = |rows: &Rows| (0..rows.len()).map(|i| rows.a(i, c)).collect::<Vec<f64>>();
+    fn fit(v: &Rows, t: &Rows, ranked: &Ranked, c: usize) -> Result<Column> {
+        let mut all: Vec<f64> = [v, t].iter().flat_map(|rows| (0..rows.len()).map(move |i| rows.a(i, c))).collect();
+        all.sort_by(f64::total_cmp);
+        let scale = AxisScale::of(&all);
+        let actions = |rows: &Rows| (0..rows.len()).map(|i| scale.position(rows.a(i, c))).collect::<Vec<f64>>();
         let (ours, theirs) = (actions(v), actions(t));
         let left = |curve: &Curve| squares(&curve.residuals(t, &theirs));
-        let mut curve = Curve::fit(v, &ours, Shape::Flat)?.ok_or_else(|| Error::numeric("logging law", "no curve"))?;
+        let mut curve =
+            Curve::fit(v, ranked, &ours, Shape::Flat)?.ok_or_else(|| Error::numeric("logging law", "no curve"))?;
         for shape in [Shape::Plain, Shape::Bent, Shape::Crossed] {
-            if let Some(other) = Curve::fit(v, &ours, shape)?.filter(|other| left(other) < WORTH * left(&curve)) {
+            if let Some(other) = Curve::fit(v, ranked, &ours, shape)?.filter(|other| left(other) < WORTH * left(&curve))
+            {
                 curve = other;
             }
         }
@@ -191,7 +195,7 @@ impl Column {
         let growth = Growth { cells: 12, rows: (v.len() / 60).max(20) };
         let mut trees = Vec::new();
         for _ in 0..ROUNDS {
-            let tree = Tree::grow(&v.sample.x, v.d, &known, growth);
+            let tree = Tree::grow_on(ranked, &known, growth);
             let left = less(t, &asked, &tree);
             let worth = if trees.is_empty() { WORTH } else { 1.0 };
             if squares(&left) >= worth * squares(&asked) {
@@ -203,16 +207,24 @@ impl Column {
         known.iter_mut().chain(&mut asked).for_each(|r| *r = r.abs());
         let grow = |cells: usize| {
             let growth = Growth { cells, rows: (v.len() / 30).max(30) };
-            let tree = Tree::grow(&v.sample.x, v.d, &known, growth);
+            let tree = Tree::grow_on(ranked, &known, growth);
             let left: Vec<f64> = asked.iter().enumerate().map(|(i, r)| r - tree.cell(|c| t.x(i)[c]).1).collect();
             (squares(&left), tree)
         };
         let (cut, whole) = (grow(8), grow(1));
         let spread = if cut.0 < WORTH * whole.0 { cut.1 } else { whole.1 };
-        Ok(Column { curve, trees, spread })
+        Ok(Column { scale, curve, trees, spread })
     }
 
-    /// Mean and spread given x.
+    /// How many spreads an action lies from the mean given x.
+    fn z(&self, x: &[f64], a: f64) -> f64 {
+        let (mean, std) = self.at(x);
+        // on the logarithmic scale there is nothing at or below 0, and all of it is far away
+        let a = if self.scale == AxisScale::Log { a.max(f64::MIN_POSITIVE) } else { a };
+        (self.scale.position(a) - mean) / std
+    }
+
+    /// Mean and spread of positions given x.
     fn at(&self, x: &[f64]) -> (f64, f64) {
         let trees: f64 = self.trees.iter().map(|t| SHARE * t.cell(|c| x[c]).1).sum();
         let spread = self.spread.cell(|c| x[c]).1 * STD_OF_DISTANCE;
@@ -222,18 +234,31 @@ impl Column {
 
 impl Law {
     /// Fits the law to valid rows, as complex as test rows confirm.
-    pub(super) fn fit(v: &Rows, t: &Rows) -> Result<Law> {
-        Ok(Law { columns: (0..v.q).map(|c| Column::fit(v, t, c)).collect::<Result<_>>()? })
+    pub(super) fn fit(v: &Rows, t: &Rows, ranked: &Ranked) -> Result<Law> {
+        Ok(Law { columns: (0..v.q).map(|c| Column::fit(v, t, ranked, c)).collect::<Result<_>>()? })
     }
 
     /// ln of the density, at row i, of a law half as wide as the log's, moved by so many of its stds.
     pub(super) fn probe(&self, rows: &Rows, i: usize, place: f64) -> f64 {
         let of = |(c, column): (usize, &Column)| {
-            let (mean, std) = column.at(rows.x(i));
-            let z = ((rows.a(i, c) - mean) / std - place) / PROBE;
-            -0.5 * z * z - math::ln(PROBE * std) - 0.5 * math::ln(std::f64::consts::TAU)
+            let (std, a) = (column.at(rows.x(i)).1, rows.a(i, c));
+            let z = (column.z(rows.x(i), a) - place) / PROBE;
+            -0.5 * z * z - math::ln(PROBE * std) - 0.5 * math::ln(std::f64::consts::TAU) + column.scale.log_slope(a)
         };
         self.columns.iter().enumerate().map(of).sum()
+    }
+
+    /// How many stds the first action of row i lies from the log's mean.
+    pub(super) fn place(&self, rows: &Rows, i: usize) -> f64 {
+        self.columns[0].z(rows.x(i), rows.a(i, 0))
+    }
+
+    /// How long a stretch of these stds is on the scale of the first action; 0 where its ends have changed places.
+    pub(super) fn length(&self, x: &[f64], [from, to]: [f64; 2]) -> f64 {
+        let column = &self.columns[0];
+        let (mean, std) = column.at(x);
+        let at = |z: f64| column.scale.action(mean + z * std);
+        (at(to) - at(from)).max(0.0)
     }
 
     /// The z of the rows in ascending order, action by action.
@@ -242,10 +267,7 @@ impl Law {
             let mut z: Vec<f64> = parts
                 .iter()
                 .flat_map(|rows| (0..rows.len()).map(move |i| (rows.x(i), rows.a(i, c))))
-                .map(|(x, a)| {
-                    let (mean, std) = column.at(x);
-                    (a - mean) / std
-                })
+                .map(|(x, a)| column.z(x, a))
                 .collect();
             z.sort_by(f64::total_cmp);
             z
@@ -272,7 +294,7 @@ impl Law {
                     let (mean, std) = column.at(x);
                     let of = &stretches[c];
                     let [from, to] = if q == 1 { of[piece] } else { [of[0][0], of[of.len() - 1][1]] };
-                    (low[c], high[c]) = (mean + from * std, mean + to * std);
+                    (low[c], high[c]) = (column.scale.action(mean + from * std), column.scale.action(mean + to * std));
                 }
                 within += policy.mass_within(x, &low, &high)?;
             }
@@ -287,19 +309,21 @@ impl Law {
     /// How many of the sorted z lie where the policy plays most of the time given x, if it is about as wide as a normal law with its density
     /// at the mean; at least a fifth of the log's std, at most six of them.
     fn rows_there(&self, sorted: &[f64], x: &[f64], mean: f64, policy: &dyn TargetPolicy) -> usize {
-        let (log, std) = self.columns[0].at(x);
-        let own = math::exp(-policy.log_density(x, &[mean])) / std::f64::consts::TAU.sqrt();
-        let (z, half) = ((mean - log) / std, (FOUR_FIFTHS * own / std).clamp(0.1, 3.0));
+        let (column, std) = (&self.columns[0], self.columns[0].at(x).1);
+        // the width of a normal law with the policy's density of positions
+        let own =
+            math::exp(column.scale.log_slope(mean) - policy.log_density(x, &[mean])) / std::f64::consts::TAU.sqrt();
+        let (z, half) = (column.z(x, mean), (FOUR_FIFTHS * own / std).clamp(0.1, 3.0));
         let below = |end: f64| sorted.partition_point(|z| *z < end);
         below(z + half) - below(z - half)
     }
 
     /// How far the policy narrows down what the log does, context by context: E[w^2 | x] of actions put into bins that hold equal shares of
     /// the log. No less than that many rows of like context are as good as one row of the policy's own; what bins hide only adds to it.
-    /// Of one action whose law the policy knows; in the contexts of the second part only: the law that the first part taught lies nearer to the actions
+    /// Of a policy that knows its law; in the contexts of the second part only: the law that the first part taught lies nearer to the actions
     /// of its own rows than to others, and a context would seem far where its row has little weight.
     pub(super) fn crowding(&self, parts: [&Rows; 2], policy: &dyn TargetPolicy) -> Option<Vec<f64>> {
-        let [column] = &self.columns[..] else { return None };
+        let [column] = &self.columns[..] else { return self.crowding_of_several(parts, policy) };
         let z = &self.sorted(parts)[0];
         let n = z.len();
         let mut ends: Vec<f64> = (1..BINS).map(|k| z[k * n / BINS]).collect();
@@ -309,7 +333,7 @@ impl Law {
         let one = |x: &[f64]| {
             let ((mean, std), masses) = (column.at(x), policy.masses(x));
             let (mut squares, mut done) = (0.0, [0.0, 0.0]);
-            let all = ends.iter().zip(&shares).map(|(z, share)| (mean + z * std, *share));
+            let all = ends.iter().zip(&shares).map(|(z, share)| (column.scale.action(mean + z * std), *share));
             for (end, share) in all.chain([(f64::INFINITY, 1.0)]) {
                 let mass = masses(&[f64::NEG_INFINITY], &[end]);
                 if share > done[1] {
@@ -323,15 +347,52 @@ impl Law {
         crowding.iter().all(|c| c.is_finite()).then_some(crowding)
     }
 
+    /// The same for several actions: bins of each, and boxes of them all. A box without a row counts as having one.
+    fn crowding_of_several(&self, parts: [&Rows; 2], policy: &dyn TargetPolicy) -> Option<Vec<f64>> {
+        let q = self.columns.len();
+        let bins = (2..=BINS).take_while(|b| b.pow(q as u32) <= BINS + 4).last()?;
+        let sorted = self.sorted(parts);
+        let (n, boxes) = (sorted[0].len(), bins.pow(q as u32));
+        let ends: Vec<Vec<f64>> = sorted.iter().map(|z| (1..bins).map(|k| z[k * n / bins]).collect()).collect();
+        let mut rows = vec![0.0f64; boxes];
+        for (x, i, part) in parts.iter().flat_map(|p| (0..p.len()).map(move |i| (p.x(i), i, p))) {
+            let bin = |c: usize| ends[c].partition_point(|end| *end < self.columns[c].z(x, part.a(i, c)));
+            rows[(0..q).fold(0, |at, c| at * bins + bin(c))] += 1.0;
+        }
+        let shares: Vec<f64> = rows.iter().map(|r| r.max(1.0) / n as f64).collect();
+        let one = |x: &[f64]| {
+            let masses = policy.masses(x);
+            let edge = |c: usize, k: usize| match k {
+                0 => f64::NEG_INFINITY,
+                k if k == bins => f64::INFINITY,
+                k => {
+                    let (mean, std) = self.columns[c].at(x);
+                    self.columns[c].scale.action(mean + ends[c][k - 1] * std)
+                }
+            };
+            let edges: Vec<Vec<f64>> = (0..q).map(|c| (0..=bins).map(|k| edge(c, k)).collect()).collect();
+            let (mut low, mut high) = (vec![0.0; q], vec![0.0; q]);
+            let mut squares = 0.0;
+            for (number, share) in shares.iter().enumerate() {
+                let mut left = number;
+                for c in (0..q).rev() {
+                    (low[c], high[c]) = (edges[c][left % bins], edges[c][left % bins + 1]);
+                    left /= bins;
+                }
+                squares += math::powi(masses(&low, &high), 2) / share;
+            }
+            squares
+        };
+        let crowding: Vec<f64> = (0..parts[1].len()).map(|i| one(parts[1].x(i))).collect();
+        crowding.iter().all(|c| c.is_finite()).then_some(crowding)
+    }
+
     /// How many of the log's stds the policy's mean lies from the log's: median, 90%, 99% and largest over the rows.
     pub(super) fn distance(&self, t: &Rows, policy: &dyn TargetPolicy) -> Option<[f64; 4]> {
         let (mut far, mut ready) = (Vec::with_capacity(t.len()), Ready::new(policy));
         for i in 0..t.len() {
             let mean = ready.mean(t.x(i))?;
-            let of = |(c, column): (usize, &Column)| {
-                let (log, std) = column.at(t.x(i));
-                ((mean[c] - log) / std).abs()
-            };
+            let of = |(c, column): (usize, &Column)| column.z(t.x(i), mean[c]).abs();
             far.push(self.columns.iter().enumerate().map(of).fold(0.0, f64::max));
         }
         far.sort_by(f64::total_cmp);

@@ -2,6 +2,7 @@
 //! A policy's file holds hashes of some of the rows it was learned from; what matters is whether more of them are found than chance
 //! would give.
 
+use super::alike::refuse_near_copies;
 use super::evidence::GateEvidence;
 use crate::data::{Hashed, Hashes, Recognised};
 use crate::error::{Error, Hint, Remedy, Result};
@@ -18,7 +19,7 @@ const COPIES: f64 = 0.01;
 /// A log with so many rows for each of its actions acts on a grid.
 const ROWS_PER_ACTION: usize = 10;
 
-/// Refuses parts of a single row, parts that share rows or hold copies, and a policy that was learned from rows of either part (of the
+/// Refuses parts of a single row, parts that share rows or hold copies or near copies, and a policy that was learned from rows of either part (of the
 /// test part, where folds of the valid rows are the evidence).
 pub(super) fn check_parts(
     valid: &dyn Source,
@@ -55,6 +56,7 @@ pub(super) fn check_parts(
         ))
         .hint(Hint::from("keep one row of each, or say how many a row stands for: ") + Remedy::RowCount));
     }
+    refuse_near_copies(valid, test)?;
     for (origin, evidence) in policies.iter().filter_map(|(p, evidence)| Some((p.origin()?, evidence))) {
         let rows = if origin.by == Recognised::Row { &by_row } else { &by_content };
         refuse_learned(origin, "test", &rows[1], &rows[0])?;

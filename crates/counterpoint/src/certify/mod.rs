@@ -16,6 +16,7 @@
 
 mod abstain;
 mod advice;
+mod alike;
 mod audit;
 mod bound;
 mod certificate;

@@ -2,7 +2,7 @@
 
 use super::certificate::{Beside, Certificate, Estimator, Verdict};
 use super::coverage::{Coverage, Region};
-use super::decide::Remark;
+use super::decide::{FEW, Remark};
 use super::terms::{Mode, Terms};
 use crate::data::Outcome;
 use crate::math;
@@ -22,6 +22,14 @@ pub(super) fn refusals(figures: &GateFigures, coverage: Option<&Coverage>, terms
 
 fn densities(r: &Region) -> String {
     let m = r.mean_weight;
+    if m.estimate < 1.0 {
+        return format!(
+            "{}: if that were the density of their actions, there would be {:.1} times as many rows like them: densities were kept above a floor, and the weights of \
+             rare actions are too small",
+            r.contexts,
+            1.0 / m.estimate.max(1e-3)
+        );
+    }
     format!(
         "{}: weighed by the logged densities, the log's own law has mean weight {:.2} [{:.2}, {:.2}] instead of 1: these are not the \
          densities of the logged actions (of another policy, of another time or row, or on another scale)",
@@ -93,6 +101,11 @@ fn remark(c: &Certificate, remark: &Remark) -> String {
         Remark::ThinButEnough => {
             "its error rests on few rows, but the gain is far larger than that, or is guaranteed".into()
         }
+        Remark::RareHarm { varied, by } if *varied >= FEW => format!(
+            "but the stated range has worse outcomes than any that was seen: they may happen to rows that weigh more, which would cost up to {} per \
+             row without having shown; the intervals allow for it",
+            digits(*by)
+        ),
         Remark::RareHarm { varied, by } => format!(
             "but outcomes vary because of {varied:.0} rows in all: the worst of them may happen to rows that weigh more, which would cost up to {} \
              per row without having shown; the intervals allow for it",

@@ -43,6 +43,9 @@ pub struct Sampled {
     pub y: Vec<f64>,
     /// Row weights.
     pub omega: Vec<f64>,
+    /// The keys of the rows' clusters; empty without clusters.
+    #[serde(default)]
+    pub clusters: Vec<u64>,
 }
 
 impl Sampled {
@@ -105,6 +108,9 @@ impl Fold<Block> for Sample {
             into.log_p.push(b.log_p[i]);
             into.y.push(b.y[i]);
             into.omega.push(b.omega[i]);
+            if !b.cluster.is_empty() {
+                into.clusters.push(b.key(i));
+            }
         }
     }
 
@@ -115,5 +121,6 @@ impl Fold<Block> for Sample {
         into.log_p.extend_from_slice(&other.log_p);
         into.y.extend_from_slice(&other.y);
         into.omega.extend_from_slice(&other.omega);
+        into.clusters.extend_from_slice(&other.clusters);
     }
 }

@@ -27,6 +27,8 @@ pub enum Remedy {
     RowWeight,
     /// Say which column holds how many rows each row stands for.
     RowCount,
+    /// Say which column names what rows belong together.
+    Cluster,
     /// Say which column names the part of each row.
     SplitColumn,
     /// Divide the log as it was divided before.
@@ -55,6 +57,7 @@ impl fmt::Display for Remedy {
             Remedy::FitPropensity => "`propensity::fit`",
             Remedy::RowWeight => "the column of weights",
             Remedy::RowCount => "`LogBuilder::count` or `Roles::count`",
+            Remedy::Cluster => "`LogBuilder::cluster` or `Roles::cluster`",
             Remedy::SplitColumn => "`Roles::split`",
             Remedy::SameSplit => "the same `SplitRule`",
             Remedy::Split => "`Log::split`",

@@ -175,7 +175,7 @@ pub fn explain_policy(e: &Evidence) -> Result<PolicyReport> {
         estimators: Some(estimator_table(e.engine, &parts.valid, e.policy, cap, aids)),
         leaderboard: e.selected.map(|s| Leaderboard::of(s, c.valid.rows)),
         recipe: e.recipe.map(Recipe::to_toml),
-        assumptions: assumptions(&e.log.schema().propensities),
+        assumptions: assumptions(&e.log.schema().propensities, e.log.schema().cluster.as_deref()),
         caveats: caveats(e),
         provenance: provenance(e),
     })
@@ -260,7 +260,7 @@ fn estimator(c: &Certificate) -> &'static str {
 }
 
 /// What must hold for the figures of any report to mean what they say, in plain words.
-fn assumptions(propensities: &Propensities) -> Vec<String> {
+fn assumptions(propensities: &Propensities, cluster: Option<&str>) -> Vec<String> {
     let propensity = match propensities {
         Propensities::Logged => {
             "The logged propensities are the densities with which the actions were really drawn. If they are wrong, \
@@ -272,9 +272,18 @@ fn assumptions(propensities: &Propensities) -> Vec<String> {
              lead, not as proof."
         }
     };
+    let independent = match cluster {
+        None => {
+            "Rows are independent of each other: what was done in one row changed neither the context nor the outcome of another.".into()
+        }
+        Some(cluster) => format!(
+            "Rows of different {cluster} are independent of each other. What was done in one row changed the outcome of no other, those of the same \
+             {cluster} among them: what a policy does to all of them at once is not seen where the log did it to some."
+        ),
+    };
     [
         propensity,
-        "Rows are independent of each other: what was done in one row changed neither the context nor the outcome of another.",
+        &independent,
         "Overlap (positivity): the logging policy could have taken every action that the new policy takes. Where it never went, \
          the log is silent.",
         "The future looks like the log: the same kind of contexts, and the same outcome for the same action.",

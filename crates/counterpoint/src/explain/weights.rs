@@ -17,6 +17,9 @@ pub struct PartWeights {
     pub part: String,
     /// Rows (sum of row weights), or clusters, where rows are not independent draws.
     pub rows: f64,
+    /// Whether these are clusters.
+    #[serde(default)]
+    pub clusters: bool,
     /// n_eff = (sum w)^2 / sum w^2, of these.
     pub effective: f64,
     /// The least n_eff that the gate accepts; none where nothing is gated.
@@ -72,6 +75,7 @@ impl PartWeights {
         PartWeights {
             part: part.into(),
             rows: d.clusters.unwrap_or(d.rows),
+            clusters: d.clusters.is_some(),
             effective: d.effective,
             floor: None,
             mean: d.mean_weight,

@@ -1,6 +1,6 @@
 //! A model of the cost in contexts and actions: a sum of small trees, whose mean under a policy is a sum of masses of boxes.
 
-use super::tree::{Growth, Tree};
+use super::tree::{Growth, Ranked, Tree};
 use serde::{Deserialize, Serialize};
 
 /// How much of each tree is taken.
@@ -28,8 +28,9 @@ impl Forest {
         let base = costs.iter().sum::<f64>() / costs.len().max(1) as f64;
         let mut left: Vec<f64> = costs.iter().map(|y| y - base).collect();
         let mut trees = Vec::with_capacity(ROUNDS);
+        let ranked = Ranked::of(rows, width, costs.len());
         for _ in 0..ROUNDS {
-            let tree = Tree::grow(rows, width, &left, growth);
+            let tree = Tree::grow_on(&ranked, &left, growth);
             if tree.cells() < 2 {
                 break;
             }

@@ -39,5 +39,5 @@ pub use score::{Bootstrap, Control, Powers, Replicates, Scored, score, score_wit
 pub(crate) use score::{Weigher, score_again, score_block};
 pub(crate) use target::target_sums;
 pub use target::{DRAWS, Entering, TargetAnswer, TargetSums};
-pub use tree::{Growth, Tree};
+pub use tree::{Growth, Ranked, Tree};
 pub use weights::{Guarantee, Here, Shape, Shaped, Totalled, Totals, Weighed, WeightAnswer, WeightAsk, ask_weights};

@@ -97,6 +97,14 @@ impl Residuals {
         self.extreme[c] / self.n
     }
 
+    /// Excess kurtosis: 0 for a normal law.
+    pub(crate) fn kurtosis(&self, c: usize) -> f64 {
+        let [z, square, fourth] = self.powers[c].map(|p| p / self.n);
+        let variance = square - z * z;
+        // about 0, near which residuals lie, and not about their mean: the third power is not kept
+        fourth / (variance * variance) - 3.0
+    }
+
     /// Largest distance between the distribution of F(a|x) and the uniform, at the edges of the bins.
     pub(crate) fn kolmogorov(&self, c: usize) -> f64 {
         let mut below = 0.0;
@@ -161,6 +169,7 @@ mod tests {
         assert!(sums_of(0.0).kolmogorov(0) < 1e-3);
         // the largest gap between two normal laws half a std apart: 2 Phi(1/4) - 1
         assert!((sums_of(0.5).kolmogorov(0) - 0.1974).abs() < 1e-3);
+        assert!(sums_of(0.0).kurtosis(0).abs() < 0.02);
         let (_, r) = sums_of(0.0).left(0, 0).unwrap();
         assert!((r - 1.0).abs() < 1e-9, "z is the context itself here: {r}");
     }

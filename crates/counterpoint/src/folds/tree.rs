@@ -30,10 +30,37 @@ enum Node {
     Cell { number: usize, mean: f64 },
 }
 
-/// A cell while the tree grows: where it hangs, its rows, its best cut.
+/// Rows with their order in every column: made once, however many trees are grown on them.
+pub struct Ranked<'a> {
+    x: &'a [f64],
+    d: usize,
+    /// Column by column the rows in ascending order, equal numbers in the order of the rows.
+    orders: Vec<Vec<u32>>,
+}
+
+impl<'a> Ranked<'a> {
+    /// The order of `n` rows of `d` numbers each.
+    pub fn of(x: &'a [f64], d: usize, n: usize) -> Self {
+        let order = |column: usize| {
+            let mut order: Vec<u32> = (0..n as u32).collect();
+            let value = |i: u32| x[i as usize * d + column];
+            order.sort_unstable_by(|a, b| value(*a).total_cmp(&value(*b)).then(a.cmp(b)));
+            order
+        };
+        Ranked { x, d, orders: (0..d).map(order).collect() }
+    }
+
+    /// The rows in the order of a column.
+    pub fn by(&self, column: usize) -> &[u32] {
+        &self.orders[column]
+    }
+}
+
+/// A cell while the tree grows: where it hangs, its rows, these in the order of every column, its best cut.
 struct Open {
     node: usize,
     rows: Vec<usize>,
+    orders: Vec<Vec<u32>>,
     best: Option<Cut>,
 }
 
@@ -47,13 +74,19 @@ struct Cut {
 impl Tree {
     /// Grows a tree for a target over contexts, `d` numbers a row.
     pub fn grow(x: &[f64], d: usize, target: &[f64], growth: Growth) -> Self {
+        Tree::grow_on(&Ranked::of(x, d, target.len()), target, growth)
+    }
+
+    /// The same on rows whose order is known.
+    pub fn grow_on(ranked: &Ranked, target: &[f64], growth: Growth) -> Self {
+        let (x, d) = (ranked.x, ranked.d);
         let all: Vec<usize> = (0..target.len()).collect();
         let mut tree = Tree { nodes: vec![Node::Cell { number: 0, mean: 0.0 }] };
-        let open = |node: usize, rows: Vec<usize>| {
-            let best = best_cut(x, d, target, &rows, growth.rows);
-            Open { node, rows, best }
+        let open = |node: usize, rows: Vec<usize>, orders: Vec<Vec<u32>>| {
+            let best = best_cut((x, d), target, (&rows, &orders), growth.rows);
+            Open { node, rows, orders, best }
         };
-        let mut cells = vec![open(0, all)];
+        let mut cells = vec![open(0, all, ranked.orders.clone())];
         while cells.len() < growth.cells {
             // of equal gains the first: the tree is the same everywhere
             let gain = |c: &Open| c.best.map_or(0.0, |b| b.gain);
@@ -64,13 +97,17 @@ impl Tree {
                 }
             }
             let Some(cut) = cells[pick].best.filter(|c| c.gain > 0.0) else { break };
-            let Open { node, rows, .. } = cells.swap_remove(pick);
-            let (low, high): (Vec<usize>, Vec<usize>) = rows.iter().partition(|&&i| x[i * d + cut.column] <= cut.at);
+            let Open { node, rows, orders, .. } = cells.swap_remove(pick);
+            let lies_low = |i: usize| x[i * d + cut.column] <= cut.at;
+            let (low, high): (Vec<usize>, Vec<usize>) = rows.iter().partition(|&&i| lies_low(i));
+            // what was in order stays in order
+            let part = |o: Vec<u32>| o.into_iter().partition::<Vec<u32>, _>(|&i| lies_low(i as usize));
+            let (low_orders, high_orders) = orders.into_iter().map(part).unzip();
             let (below, above) = (tree.nodes.len(), tree.nodes.len() + 1);
             tree.nodes[node] = Node::Cut { column: cut.column, at: cut.at, below, above };
             tree.nodes.extend([Node::Cell { number: 0, mean: 0.0 }; 2]);
-            cells.push(open(below, low));
-            cells.push(open(above, high));
+            cells.push(open(below, low, low_orders));
+            cells.push(open(above, high, high_orders));
         }
         for (number, c) in cells.iter().enumerate() {
             let mean = c.rows.iter().map(|&i| target[i]).sum::<f64>() / c.rows.len().max(1) as f64;
@@ -162,24 +199,27 @@ impl Tree {
 }
 
 /// The cut that takes most of the squared error away: the largest S_low^2 / n_low + S_high^2 / n_high - S^2 / n.
-fn best_cut(x: &[f64], d: usize, target: &[f64], rows: &[usize], least: usize) -> Option<Cut> {
+fn best_cut(
+    (x, d): (&[f64], usize),
+    target: &[f64],
+    (rows, orders): (&[usize], &[Vec<u32>]),
+    least: usize,
+) -> Option<Cut> {
     let n = rows.len();
     if n < 2 * least.max(1) {
         return None;
     }
     let total: f64 = rows.iter().map(|&i| target[i]).sum();
     let mut best: Option<Cut> = None;
-    let mut order = rows.to_vec();
-    for column in 0..d {
-        order.sort_by(|&a, &b| x[a * d + column].total_cmp(&x[b * d + column]).then(a.cmp(&b)));
-        let value = |k: usize| x[order[k] * d + column];
+    for (column, order) in orders.iter().enumerate() {
+        let value = |k: usize| x[order[k] as usize * d + column];
         if value(0) == value(n - 1) {
             continue;
         }
         let step = (n / CUTS).max(1);
         let (mut low, mut from) = (0.0, 0);
         for k in 1..n {
-            low += target[order[k - 1]];
+            low += target[order[k - 1] as usize];
             // cuts stand between different values, at least a step apart
             if k < least || n - k < least || value(k - 1) == value(k) || k - from < step {
                 continue;

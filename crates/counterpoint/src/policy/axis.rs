@@ -31,6 +31,15 @@ pub enum AxisScale {
 }
 
 impl AxisScale {
+    /// The logarithmic scale where actions, in ascending order, are positive and their logarithms are clearly less skewed than they are.
+    pub(crate) fn of(sorted: &[f64]) -> AxisScale {
+        if sorted.first().is_none_or(|a| *a <= 0.0) {
+            return AxisScale::Linear;
+        }
+        let logs: Vec<f64> = sorted.iter().map(|a| math::ln(*a)).collect();
+        if skew(&logs).abs() + 0.3 < skew(sorted).abs() { AxisScale::Log } else { AxisScale::Linear }
+    }
+
     /// The position of an action; not finite outside the scale.
     pub fn position(self, a: f64) -> f64 {
         match self {
@@ -54,6 +63,16 @@ impl AxisScale {
             AxisScale::Log => -math::ln(a),
         }
     }
+}
+
+/// The skewness of sorted numbers between their outer half percents.
+fn skew(sorted: &[f64]) -> f64 {
+    let n = sorted.len();
+    let inner = &sorted[n / 200..n - n / 200];
+    let count = inner.len() as f64;
+    let mean = inner.iter().sum::<f64>() / count;
+    let central = |k: i32| inner.iter().map(|v| math::powi(v - mean, k)).sum::<f64>() / count;
+    central(3) / math::pow(central(2), 1.5).max(f64::MIN_POSITIVE)
 }
 
 /// What the propensity of an action on a grid is.

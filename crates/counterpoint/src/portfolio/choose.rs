@@ -62,7 +62,8 @@ impl Candidate {
     pub(super) fn passes(&self, gate: &Gate, n: f64, rows: f64) -> bool {
         let share = self.figures.effective / n;
         let far = (self.figures.mean_weight - 1.0).abs();
-        share * rows >= MARGIN * gate.needs(rows) && far <= gate.tolerance(self.figures.mean_weight_error)
+        share * rows >= MARGIN * gate.needs(rows * self.figures.draws)
+            && far <= gate.tolerance(self.figures.mean_weight_error)
     }
 
     /// The gain in standard errors of the test part's paired difference.
@@ -206,7 +207,7 @@ impl Bar<'_> {
                     .into()
             }
             Standing::Unsupported => {
-                let need = MARGIN * self.gate.needs(self.rows);
+                let need = MARGIN * self.gate.needs(self.rows * best.figures.draws);
                 let share = (best.figures.effective / self.n).max(1e-9);
                 format!(
                     "the log supports no candidate: too few rows are effective, or propensities are not densities; chosen: the \
@@ -239,6 +240,7 @@ mod tests {
             effective,
             mean_weight: 1.0,
             mean_weight_error: 0.01,
+            draws: 1.0,
         };
         Candidate {
             rule: Rule::Greedy(rule),

@@ -492,6 +492,8 @@ mod tests {
             rows: n as u64,
             ids: (0..n as u64).collect(),
             wide: Vec::new(),
+            clusters: Vec::new(),
+            cluster: Vec::new(),
         };
         let axis = survey::axis(&mut table, &Wishes::default()).expect("an axis");
         let engine = Engine::single();

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! with the influence function g - mean g + w (r - R) / mean w. All candidates are judged with the same q, so that
-//! differences between them are differences of what they do.
+//! differences between them are differences of what they do. Where rows belong to clusters, these are the draws: errors are those of sums over
+//! clusters, and what counts rows counts clusters.
 
 use super::table::Table;
 use crate::data::Weighting;
@@ -38,9 +39,12 @@ pub(super) struct Figures {
     pub(super) informative: f64,
     /// Hill's tail index of the weights, from the heaviest sqrt(n) of them.
     pub(super) tail: f64,
+    /// Effective rows; clusters, where there are any.
     pub(super) effective: f64,
     pub(super) mean_weight: f64,
     pub(super) mean_weight_error: f64,
+    /// Independent draws a row: 1 without clusters.
+    pub(super) draws: f64,
 }
 
 /// The fixed side of a judgement.
@@ -80,8 +84,7 @@ impl Judge<'_> {
     /// The standard error of the difference of two values with these influences: what both rules do alike cancels.
     pub(super) fn paired_error(&self, a: &[f64], b: &[f64]) -> f64 {
         let t = self.table;
-        let square = |i: usize| t.weighting.squared(t.omega[i]) * math::powi(a[i] - b[i], 2);
-        (0..t.n()).map(square).sum::<f64>().sqrt() / t.n() as f64
+        t.squares(&|i| a[i] - b[i]).sqrt() / t.n() as f64
     }
 
     /// What the rows say of a rule with these weights.
@@ -95,8 +98,8 @@ impl Judge<'_> {
             |f: &dyn Fn(usize) -> f64| (0..t.n()).map(|i| t.weighting.squared(t.omega[i]) * f(i)).sum::<f64>() / n;
         let squares = spread(&|i| w[i] * w[i]);
         let of_weights = match t.weighting {
-            Weighting::Counts => (squares - wbar * wbar).max(0.0),
-            Weighting::Sampling => spread(&|i| (w[i] - wbar) * (w[i] - wbar)),
+            Weighting::Counts if !t.clustered() => (squares - wbar * wbar).max(0.0),
+            _ => t.squares(&|i| w[i] - wbar) / n,
         };
         let (gbar, ybar) = (mean(&|i| acts.expected[i]), mean(&|i| y[i]));
         let by_weights = |v: &dyn Fn(usize) -> f64| if wbar > 0.0 { mean(&|i| w[i] * v(i)) / wbar } else { 0.0 };
@@ -107,10 +110,11 @@ impl Judge<'_> {
         let influence =
             |i: usize| acts.expected[i] - gbar + scaled(i) * (self.residual[i] - correction) - (y[i] - ybar);
         let paired = |i: usize| scaled(i) * (y[i] - plain) - (y[i] - ybar);
-        let error = |f: &dyn Fn(usize) -> f64| (spread(&|i| f(i) * f(i)) / n).sqrt();
+        let error = |f: &dyn Fn(usize) -> f64| (t.squares(f) / n / n).sqrt();
+        let draws = t.draws();
         let participation = |psi: &dyn Fn(usize) -> f64| {
             let (two, four) = (mean(&|i| math::powi(psi(i), 2)), mean(&|i| math::powi(psi(i), 4)));
-            if four > 0.0 { n * two * two / four } else { 0.0 }
+            if four > 0.0 { draws * n * two * two / four } else { 0.0 }
         };
         Figures {
             difference,
@@ -120,9 +124,10 @@ impl Judge<'_> {
             plain_error: error(&paired).max((of_weights / (wbar * wbar).max(1e-300) / n).sqrt()),
             informative: participation(&paired).min(participation(&|i| scaled(i) * (y[i] - plain))),
             tail: hill(w),
-            effective: if squares > 0.0 { n * wbar * wbar / squares } else { 0.0 },
+            effective: if squares > 0.0 { draws * n * wbar * wbar / squares } else { 0.0 },
             mean_weight: wbar,
             mean_weight_error: (of_weights / n).sqrt(),
+            draws,
         }
     }
 }

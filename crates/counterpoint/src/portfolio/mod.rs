@@ -333,9 +333,9 @@ pub fn logging_policy(source: &dyn Source, seed: u64) -> Result<ModelPolicy> {
     Ok(ModelPolicy::try_from(parts)?.logging_policy())
 }
 
-/// What held-out folds say to the gate. Of a log larger than the table the shares are those of the table.
+/// What held-out folds say to the gate: rows, or clusters where there are any. Of a log larger than the table the shares are those of the table.
 fn support(table: &Table, f: &Figures) -> GateFigures {
-    let (rows, scale) = (table.rows as f64, table.rows as f64 / table.n() as f64);
+    let (rows, scale) = (table.rows as f64 * f.draws, table.rows as f64 / table.n() as f64);
     GateFigures {
         effective: (f.effective * scale).min(rows),
         rows,

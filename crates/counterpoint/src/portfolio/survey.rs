@@ -73,7 +73,7 @@ pub(super) fn axis(table: &mut Table, wishes: &Wishes) -> Result<Axis> {
     different.dedup();
     let points = points(&different, a.len(), bounds, wishes)?;
     // cells of a grid are as wide as their points say, so positions are actions there
-    let scale = if points.is_some() { AxisScale::Linear } else { wishes.scale.unwrap_or_else(|| scale(a)) };
+    let scale = if points.is_some() { AxisScale::Linear } else { wishes.scale.unwrap_or_else(|| AxisScale::of(a)) };
     if scale == AxisScale::Log && bounds[0] <= 0.0 {
         return Err(Error::recipe("min_action", "must be > 0 where noise is log-normal"));
     }
@@ -125,25 +125,6 @@ fn measure(points: &[f64], log_p: &[f64]) -> PointMeasure {
     } else {
         PointMeasure::Probability
     }
-}
-
-/// The logarithmic scale where actions are positive and their logarithms are clearly less skewed than they are.
-fn scale(sorted: &[f64]) -> AxisScale {
-    if sorted[0] <= 0.0 {
-        return AxisScale::Linear;
-    }
-    let logs: Vec<f64> = sorted.iter().map(|a| math::ln(*a)).collect();
-    if skew(&logs).abs() + 0.3 < skew(sorted).abs() { AxisScale::Log } else { AxisScale::Linear }
-}
-
-/// The skewness of sorted numbers between their outer half percents.
-fn skew(sorted: &[f64]) -> f64 {
-    let n = sorted.len();
-    let inner = &sorted[n / 200..n - n / 200];
-    let count = inner.len() as f64;
-    let mean = inner.iter().sum::<f64>() / count;
-    let central = |k: i32| inner.iter().map(|v| math::powi(v - mean, k)).sum::<f64>() / count;
-    central(3) / math::pow(central(2), 1.5).max(f64::MIN_POSITIVE)
 }
 
 /// Half quantiles, half evenly spaced: fine where the log acted often, nowhere too coarse.

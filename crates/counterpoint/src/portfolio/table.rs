@@ -2,13 +2,16 @@
 //!
 //! Rows are sorted by action, cost and contexts, and folds are dealt by a hash of the place in that order. So neither the order
 //! of the log nor a change of units (rising affine maps of actions and costs) changes which rows share a fold, and every sum
-//! over rows has the same order.
+//! over rows has the same order. Rows of a cluster are dealt together, by the hash of its key: a row must not be judged by what was learned
+//! from its own cluster.
 
 use crate::data::{Sample, Sampled, Summaries, Weighting};
 use crate::error::{Error, Result};
+use crate::math;
 use crate::models::Rows;
 use crate::rng::hash;
 use crate::source::Source;
+use std::collections::HashMap;
 
 /// Rows that models are fitted on and candidates are judged on; of larger logs a fair sample of so many.
 pub(super) const MOST_ROWS: usize = 100_000;
@@ -43,6 +46,10 @@ pub(super) struct Table {
     pub(super) ids: Vec<u64>,
     /// Contexts with the predictions behind them, row-major; empty without predictions.
     pub(super) wide: Vec<f64>,
+    /// The keys of the rows' clusters; empty without clusters.
+    pub(super) clusters: Vec<u64>,
+    /// The number of each row's cluster, from 0; empty without clusters.
+    pub(super) cluster: Vec<usize>,
 }
 
 impl Table {
@@ -100,7 +107,33 @@ impl Table {
         let (ids, wide) = (order.iter().map(|&i| s.ids[i]).collect(), Vec::new());
         let (x, log_p) = (order.iter().flat_map(|&i| row(i).iter().copied()).collect(), of(&s.log_p));
         let (u, weighting, rows) = (a.clone(), Weighting::Counts, n as u64);
-        Ok(Table { d, x, u, a, log_p, y, omega, weighting, fold: Vec::new(), folds: 1, centre, unit, rows, ids, wide })
+        let clusters: Vec<u64> =
+            if s.clusters.is_empty() { Vec::new() } else { order.iter().map(|&i| s.clusters[i]).collect() };
+        let mut numbers = HashMap::new();
+        let cluster = clusters.iter().map(|key| {
+            let next = numbers.len();
+            *numbers.entry(*key).or_insert(next)
+        });
+        let cluster = cluster.collect();
+        Ok(Table {
+            d,
+            x,
+            u,
+            a,
+            log_p,
+            y,
+            omega,
+            weighting,
+            fold: Vec::new(),
+            folds: 1,
+            centre,
+            unit,
+            rows,
+            ids,
+            wide,
+            clusters,
+            cluster,
+        })
     }
 
     /// Sets the last contexts apart: they are predictions, which most models do not see.
@@ -144,7 +177,33 @@ impl Table {
             3000..50_000 => 4,
             _ => 3,
         };
-        self.fold = (0..self.n()).map(|i| (hash(seed ^ 0x666f_6c64, i as u64) % self.folds as u64) as usize).collect();
+        let dealt_by = |i: usize| self.clusters.get(i).copied().unwrap_or(i as u64);
+        self.fold =
+            (0..self.n()).map(|i| (hash(seed ^ 0x666f_6c64, dealt_by(i)) % self.folds as u64) as usize).collect();
+    }
+
+    /// Whether rows belong together.
+    pub(super) fn clustered(&self) -> bool {
+        !self.cluster.is_empty()
+    }
+
+    /// Independent draws a row: clusters by rows, since rows of a cluster may be one row written down again and again; 1 without clusters.
+    pub(super) fn draws(&self) -> f64 {
+        match self.cluster.iter().max() {
+            Some(last) => (last + 1) as f64 / self.n() as f64,
+            None => 1.0,
+        }
+    }
+
+    /// The sum over independent draws of the squares of what a mean's rows add to it: row by row, the squares of sampling weights times those of f; with
+    /// clusters the squares of their sums.
+    pub(super) fn squares(&self, f: &dyn Fn(usize) -> f64) -> f64 {
+        if self.cluster.is_empty() {
+            return (0..self.n()).map(|i| self.weighting.squared(self.omega[i]) * math::powi(f(i), 2)).sum();
+        }
+        let mut sums = vec![0.0; self.cluster.iter().max().map_or(0, |last| last + 1)];
+        self.cluster.iter().enumerate().for_each(|(i, c)| sums[*c] += self.omega[i] * f(i));
+        sums.iter().map(|s| s * s).sum()
     }
 
     pub(super) fn n(&self) -> usize {

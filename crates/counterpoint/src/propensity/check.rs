@@ -1,7 +1,7 @@
 //! May the estimate be believed? What can be seen from the log itself, with its thresholds, in words.
 //!
 //! If densities are right, u = F(a|x) is uniform whatever the context, standardised residuals know nothing of the contexts,
-//! 1/p integrates to the range of the actions, and one row in sixteen thousand lies 4 std out. Small departures are said,
+//! 1/p integrates to the range of the actions, one row in sixteen thousand lies 4 std out, and fourth powers of residuals have the mean 3. Small departures are said,
 //! large ones refuse the log: weights built on them would mean nothing.
 
 use super::regress::Regression;
@@ -30,6 +30,9 @@ const CHANCE: f64 = 1.63;
 const CORRELATION: f64 = 0.05;
 /// More rows than this beyond 4 std are heavy tails.
 const EXTREME: f64 = 0.001;
+/// Excess kurtosis beyond this, and beyond five standard errors, is another shape: at the mean the density is off by an eighth of it
+/// (Gram and Charlier), here 6%, and with it every weight of a policy that plays there.
+const KURTOSIS: f64 = 0.5;
 /// ln of the smallest density that is still a number.
 const SMALLEST: f64 = -700.0;
 /// Rows from which quantiles and atoms are taken.
@@ -134,7 +137,7 @@ pub(super) fn judge(
             .at(format!("column {:?}", m.action))
             .hint(log_it()));
         }
-        warnings.extend(doubts(m, root));
+        warnings.extend(doubts(m, sums.kurtosis(c), root));
     }
     let dependence = sums.dependence();
     if let Some(r) = dependence.filter(|r| r.abs() > CORRELATION.max(4.0 / root)) {
@@ -163,7 +166,7 @@ pub(super) fn judge(
 }
 
 /// What speaks against the model of one action.
-fn doubts(m: &ActionModel, root: f64) -> Vec<String> {
+fn doubts(m: &ActionModel, kurtosis: f64, root: f64) -> Vec<String> {
     let mut out = Vec::new();
     let name = &m.action;
     if m.kolmogorov > KOLMOGOROV.max(CHANCE / root) {
@@ -179,6 +182,15 @@ fn doubts(m: &ActionModel, root: f64) -> Vec<String> {
     }
     if let Some((x, r)) = m.spread_left.as_ref().filter(|(_, r)| r.abs() > limit) {
         out.push(format!("the spread of {name:?} still depends on context {x:?} (correlation {r:.2} is left)"));
+    }
+    // the kurtosis of n normal numbers has a standard error of sqrt(24 / n)
+    if kurtosis.abs() > KURTOSIS.max(5.0 * 24f64.sqrt() / root) {
+        out.push(format!(
+            "what the model of {name:?} leaves is {} than a normal law (excess kurtosis {kurtosis:.2}): at its mean the density is off by {:.0}%, and \
+             the weights with it",
+            if kurtosis > 0.0 { "more peaked, with heavier tails," } else { "flatter" },
+            100.0 * kurtosis.abs() / 8.0
+        ));
     }
     if m.extreme > EXTREME.max(5.0 / (root * root)) {
         out.push(format!(
@@ -215,6 +227,34 @@ mod tests {
         assert_eq!(with(-699.0, 699.0), Ok(()));
         assert!(with(-701.0, 1.0).unwrap_err().contains("row 5"));
         assert!(with(-1.0, 701.0).is_err());
+    }
+
+    /// Residuals of the right shape raise no doubt, those of a logistic law (excess kurtosis 1.2) do where rows are enough to tell.
+    #[test]
+    fn another_shape_is_said_where_rows_tell() {
+        let word = String::new;
+        let (kolmogorov, extreme, explained, residual, atom) = (0.0, 0.0, 0.0, 1.0, (0.0, 0.0));
+        let (compared, mean_left, spread_left) = (Vec::new(), None, None);
+        let [action, family, mean, std] = std::array::from_fn(|_| word());
+        let m = ActionModel {
+            action,
+            family,
+            mean,
+            std,
+            explained,
+            residual,
+            compared,
+            kolmogorov,
+            mean_left,
+            spread_left,
+            extreme,
+            atom,
+        };
+        let said = |kurtosis: f64, rows: f64| doubts(&m, kurtosis, rows.sqrt()).join("");
+        assert_eq!(said(0.3, 1e6), "");
+        assert_eq!(said(1.2, 300.0), "");
+        assert!(said(1.2, 4000.0).contains("off by 15%"), "{}", said(1.2, 4000.0));
+        assert!(said(-1.2, 4000.0).contains("flatter"));
     }
 
     /// A fifth of the actions may be one action, and twenty must differ.

@@ -8,7 +8,9 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::estimate::Estimator;
 use crate::evaluate::evaluate;
+use crate::folds::{Totals, ask_weights};
 use crate::learn::{Learner, Progress};
+use crate::policy::TargetPolicy;
 use crate::recipe::Recipe;
 use crate::rng::hash;
 use crate::source::{Source, Thin};
@@ -243,15 +245,16 @@ impl Work<'_> {
             goes_on
         };
         let learned = Learner::new(recipe).watch(&watch).learn(&*train);
-        let judged = learned.and_then(|l| Ok((evaluate(&*judge, &l.policy, &Estimator::SNIPS)?, l)));
+        let judged = learned
+            .and_then(|l| Ok((evaluate(&*judge, &l.policy, &Estimator::SNIPS)?, draws_a_row(&*judge, &l.policy)?, l)));
         match judged {
-            Ok((e, learned)) => {
+            Ok((e, draws, learned)) => {
                 fit.cost = Some(judge.schema().direction.to_user(e.estimate));
                 fit.std_error = e.std_error;
-                fit.effective = e.effective;
-                fit.rows = e.rows;
+                fit.effective = draws * e.effective;
+                fit.rows = draws * e.rows;
                 fit.mean_weight = e.mean_weight;
-                fit.passed = self.gate.passes(e.effective, e.rows, e.mean_weight);
+                fit.passed = self.gate.passes(fit.effective, fit.rows, e.mean_weight);
                 fit.evaluations = learned.starts.iter().map(|s| s.evaluations).sum();
                 fit.policy = Some(learned.policy);
             }
@@ -260,6 +263,15 @@ impl Work<'_> {
         fit.unfinished = ended.into_inner();
         fit
     }
+}
+
+/// Independent draws a row, as a certificate counts them: clusters by rows; 1 without clusters.
+fn draws_a_row(rows: &dyn Source, policy: &dyn TargetPolicy) -> Result<f64> {
+    if rows.schema().cluster.is_none() {
+        return Ok(1.0);
+    }
+    let totals = ask_weights(&*rows.weigh(policy)?, Totals)?;
+    Ok(totals.cluster_count().map_or(1.0, |c| (c / totals.rows as f64).min(1.0)))
 }
 
 /// What tells the rows of one log from those of another.

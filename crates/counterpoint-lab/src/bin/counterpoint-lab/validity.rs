@@ -9,8 +9,8 @@ use counterpoint_lab::protocol::{Rule, Setup, run};
 use counterpoint_lab::suite::Method;
 use counterpoint_lab::validity::{Candidate, World, crossings, family, lower_ends, tally};
 use counterpoint_lab::worlds::{
-    LEARNABLE, Miswritten, QUESTIONS, Truth, Unlogged, advised, all, asked, leads, learned, miswritten, refusals,
-    run as run_cell, run_clusters, run_unequal_clusters,
+    LEARNABLE, Miswritten, QUESTIONS, SIEGES, Sight, Truth, Unlogged, advised, all, asked, besiege, leads, learned,
+    miswritten, refusals, run as run_cell, run_clusters, run_unequal_clusters,
 };
 
 /// Simulate logs whose truth is known: how often intervals hold it, worse policies are deployed, better ones found.
@@ -33,6 +33,9 @@ pub(crate) struct Validity {
     /// Leave worlds with more rows out.
     #[arg(long, default_value_t = usize::MAX, value_name = "ROWS", hide_default_value = true)]
     most: usize,
+    /// Leave worlds with fewer rows out.
+    #[arg(long, default_value_t = 0, value_name = "ROWS", hide_default_value = true)]
+    least: usize,
     /// The first seed of the worlds.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -69,6 +72,8 @@ enum Part {
     Protocol,
     /// Many kinds of outcomes, logs and policies.
     Worlds,
+    /// Whole logs: rows that belong together or copy each other, densities wrong in part, outcomes that are late.
+    Sieges,
     /// Rows that belong together, densities that were estimated.
     Rows,
     /// Whether the advice of certificates helps.
@@ -80,6 +85,11 @@ enum Part {
 }
 
 impl Validity {
+    /// Whether worlds of so many rows are wanted.
+    fn holds(&self, rows: usize) -> bool {
+        (self.least..=self.most).contains(&rows)
+    }
+
     pub(crate) fn run(mut self) -> Result<()> {
         if self.quick {
             self.logs = (self.logs / 10).max(1);
@@ -95,6 +105,7 @@ impl Validity {
                 Part::Monitor => monitors(&self)?,
                 Part::Protocol => protocol(&self)?,
                 Part::Worlds => worlds(&self)?,
+                Part::Sieges => sieges(&self),
                 Part::Rows => rows(&self)?,
                 Part::Advice => advice(&self)?,
                 Part::Learned => end_to_end(&self)?,
@@ -277,11 +288,11 @@ fn worlds(ask: &Validity) -> Result<()> {
             "| world | n | refused | deploy | value held | too good | missing | DR | width |\n|---|---|---|---|---|---|---|---|---|"
         ));
         for cell in all().filter(|c| c.truth == truth && c.name.contains(&ask.only)) {
-            for &n in cell.rows.iter().filter(|n| **n <= ask.most) {
+            for &n in cell.rows.iter().filter(|n| ask.holds(**n)) {
                 let o = run_cell(cell, n, ask.logs, ask.seed, &Terms { robust: !ask.snips, ..Terms::default() })?;
                 say::result(format_args!(
                     "| {} | {n} | {:.3} | {} | {} | {} | {:.3} | {:.2} | {:.3e} |",
-                    cell.name,
+                    cell.name.replace('|', "\\|"),
                     o.refused.share(),
                     o.deploy,
                     o.held,
@@ -299,6 +310,24 @@ fn worlds(ask: &Validity) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Logs as wholes.
+fn sieges(ask: &Validity) {
+    for (sight, title) in [
+        (Sight::Open, "Whole logs: deploy is an error but for the better ones"),
+        (Sight::Hidden, "Whole logs that no look at the rows can tell from right ones"),
+    ] {
+        say::result(format_args!("\n### {title}\n\n{} logs per cell\n", ask.logs));
+        say::result(format_args!("| world | n | refused | deploy | missing |\n|---|---|---|---|---|"));
+        for siege in SIEGES.iter().filter(|s| s.sight == sight && s.name.contains(&ask.only)) {
+            for &n in siege.rows.iter().filter(|n| ask.holds(**n)) {
+                let o = besiege(siege, n, ask.logs, ask.seed);
+                let refused = o.refused.share();
+                say::result(format_args!("| {} | {n} | {refused:.3} | {} | {:.3} |", siege.name, o.deploy, o.missing));
+            }
+        }
+    }
 }
 
 /// Clusters, given and not, and densities that were estimated rightly and in five wrong ways.
@@ -369,7 +398,7 @@ fn end_to_end(ask: &Validity) -> Result<()> {
         "| world | rows | by | failed | invalid | deploy | no better and deployed | oracle deployed |\n|---|---|---|---|---|---|---|---|"
     ));
     for cell in LEARNABLE.iter().filter(|c| c.name.contains(&ask.only)) {
-        for &n in ask.rows.iter().filter(|n| **n <= ask.most) {
+        for &n in ask.rows.iter().filter(|n| ask.holds(**n)) {
             for name in &ask.methods {
                 let method = Method::named(name, &Recipe::default(), &Grid::named_or_file("auto")?)?;
                 let o = learned(cell, &method, n, ask.logs, ask.seed)?;
@@ -393,7 +422,7 @@ fn questions(ask: &Validity) -> Result<()> {
     say::result(format_args!("\n### Other questions: wrong answers\n\n{} logs per cell\n", ask.logs));
     say::result(format_args!("| question: error | n | at most | wrong | of logs |\n|---|---|---|---|---|"));
     for q in QUESTIONS.iter().filter(|q| q.name.contains(&ask.only)) {
-        for &n in q.rows.iter().filter(|n| **n <= ask.most) {
+        for &n in q.rows.iter().filter(|n| ask.holds(**n)) {
             let wrong = asked(q, n, ask.logs, ask.seed)?;
             say::result(format_args!("| {} | {n} | {} | {wrong} | {} |", q.name, q.level, wrong.trials));
         }
