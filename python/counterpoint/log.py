@@ -125,6 +125,7 @@ class Log:
                 said[name] = tables.listed(value)
         if missing is not None:
             said["missing"] = missing
+        roles.check({**config, **said})
         manner = {"drop_invalid": drop_invalid, "threads": threads, "scratch": scratch and os.fspath(scratch)}
         manner["log_config"] = log_config and os.fspath(log_config)
         native = None if policy is None else policy._native
@@ -320,13 +321,22 @@ class _Roles:
             return self.said.get("time", "time"), ["" if v is None else v for v in values]
         return self.said.get("time", "time"), np.asarray(values, dtype=np.float64).tolist()
 
+    def check(self, said: dict[str, Any]) -> None:
+        """Refuses columns with a role that hold what is no value of a row."""
+        if not self.is_files:
+            several = ("weight", "count", "split", "target_density", "target_action", "predictions")
+            roles = ("action", "reward", "cost", "propensity", "cluster", *several)
+            taken = [n for role in roles for n in tables.listed(said.get(role)) or []]
+            self.rows.check(taken)
+            self.rows.check(tables.listed(said.get("context")) or [], [*taken, *(tables.listed(said.get("exclude")) or [])])
+
     def likely_clusters(self, X: Any) -> list[str]:
         """What to say of columns without a role that may tell which rows belong together."""
         if self.is_files or isinstance(X, np.ndarray) or not hasattr(X, "__getitem__"):
             return []  # files have been looked at by their reader
         taken = [n for role, value in self.said.items() if role != "context" for n in tables.listed(value) or []]
         names = [n for n in self.own or [] if n not in taken and _counterpoint.names_an_id(n)]
-        found = (_counterpoint.likely_cluster(n, tables.column(X[n])) for n in names)
+        found = (_counterpoint.likely_cluster(n, tables.column(X[n])) for n in names if n not in self.rows.strange)
         return [words for words in found if words is not None]
 
     def _free(self, name: Any, otherwise: str) -> str:

@@ -73,9 +73,14 @@ class Policy:
         """The hash that certificates name the policy by."""
         return self._native.sha256
 
+    def _rows(self, X: Any) -> tables.Parts:
+        rows = tables.table(X, self.contexts)
+        rows.check(self.contexts)
+        return rows
+
     def mean(self, X: Any) -> Array:
         """The mean action of every row: one number a row, or one column an action where there are several."""
-        return _flat(self._native.mean(tables.table(X, self.contexts)))
+        return _flat(self._native.mean(self._rows(X)))
 
     def sample(self, X: Any, seed: int | None = None) -> tuple[Array, Array]:
         """An action for every row, and the density with which it was drawn: the next log.
@@ -83,12 +88,12 @@ class Policy:
         Draws are those of `counterpoint act`: the same seed and contexts give the same actions. Without a seed they are fresh.
         """
         seed = secrets.randbits(48) if seed is None else seed
-        actions, densities = self._native.sample(tables.table(X, self.contexts), seed)
+        actions, densities = self._native.sample(self._rows(X), seed)
         return _flat(actions), densities
 
     def log_density(self, X: Any, actions: Any) -> Array:
         """Ln pi(a|x) of every row; minus infinity where the policy never acts."""
-        return self._native.log_density(tables.table(X, self.contexts), tables.actions(actions))
+        return self._native.log_density(self._rows(X), tables.actions(actions))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Policy) and self.to_json() == other.to_json()

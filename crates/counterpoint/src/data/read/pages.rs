@@ -1,7 +1,8 @@
 //! Parquet files are believed only after what they say of themselves was held against their size: a decoder takes memory and time by it.
 //!
 //! The footer and the header of every page are walked (they are in Thrift's compact protocol) before the decoder sees them. No list may say
-//! that it is longer than the bytes behind it. A page may be at most [`RATIO`] times as long unpacked as it lies in the file, or [`SMALL`]
+//! that it is longer than the bytes behind it, and the schema must be a tree of what it lists. Rows are counted in three places, which must
+//! agree, and no two columns may lie in the same bytes: otherwise rows are there twice, or not those of their column. A page may be at most [`RATIO`] times as long unpacked as it lies in the file, or [`SMALL`]
 //! where that is more; and the pages that are held at one time, one a column, together as much as [`RATIO`] times the file, or [`ALWAYS`].
 //! Text is read as views of the pages, so that a long word that every row names is there once.
 
@@ -11,6 +12,7 @@ use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use std::io::Read;
 use std::sync::Arc;
@@ -36,6 +38,7 @@ pub(super) fn facts<R: ChunkReader>(from: &R) -> Result<ArrowReaderMetadata> {
     guarded(|| {
         check_footer(from)?;
         let facts = ArrowReaderMetadata::load(from, ArrowReaderOptions::default()).map_err(broken)?;
+        check_groups(facts.metadata())?;
         let views: Vec<Field> = facts.schema().fields().iter().map(|f| as_view(f)).collect();
         let schema = Schema::new_with_metadata(views, facts.schema().metadata().clone());
         let options = ArrowReaderOptions::default().with_schema(Arc::new(schema));
@@ -62,9 +65,69 @@ fn check_footer<R: ChunkReader>(from: &R) -> Result<()> {
         return Ok(());
     }
     let footer = from.get_bytes(end - size, size as usize).map_err(broken)?;
-    Walk { rest: &footer }
-        .record(|_, _| (), DEPTH)
-        .map_err(|_| broken("its footer says that lists are longer than it is"))
+    let walk = |mut tree| Walk { rest: &footer }.footer(&mut tree);
+    walk(Tree::default()).map_err(|_| broken("its footer says that lists are longer than it is"))
+}
+
+/// Refuses a file that contradicts itself about its rows, or says that columns lie where others do.
+fn check_groups(facts: &ParquetMetaData) -> Result<()> {
+    let mut places = Vec::new();
+    let mut rows = Some(0i64);
+    for group in facts.row_groups() {
+        rows = rows.and_then(|n| n.checked_add(group.num_rows())).filter(|_| group.num_rows() >= 0);
+        for column in group.columns() {
+            let flat = column.column_descr().max_rep_level() == 0;
+            if flat && column.num_values() != group.num_rows() {
+                let [values, rows] = [column.num_values(), group.num_rows()];
+                let said = format!("its footer says that {rows} rows have {values} values");
+                return Err(broken(said).at(format!("column {:?}", column.column_path().string())));
+            }
+            let data = column.data_page_offset();
+            let start = column.dictionary_page_offset().filter(|at| (1..data).contains(at)).unwrap_or(data);
+            if column.compressed_size() > 0 {
+                places.push((start, start.saturating_add(column.compressed_size())));
+            }
+        }
+    }
+    let said = facts.file_metadata().num_rows();
+    if rows != Some(said) {
+        return Err(broken(format!("its footer says that it has {said} rows, and other numbers for its parts")));
+    }
+    places.sort_unstable();
+    match places.windows(2).any(|pair| pair[1].0 < pair[0].1) {
+        true => Err(broken("its footer says that two columns lie in the same place")),
+        false => Ok(()),
+    }
+}
+
+/// A schema, which lists its nodes from the root on, each with the number of its children.
+#[derive(Default)]
+struct Tree {
+    /// Of the nodes above, how many children are to come.
+    open: Vec<u64>,
+    /// How many nodes were seen.
+    seen: u64,
+}
+
+impl Tree {
+    /// The next of so many nodes has so many children.
+    fn node(&mut self, children: u64, nodes: u64) -> std::result::Result<(), Fault> {
+        if self.seen > 0 {
+            let above = self.open.last_mut().ok_or(Fault::Wrong)?;
+            *above -= 1;
+        }
+        self.seen += 1;
+        if children > nodes - self.seen {
+            return Err(Fault::Wrong);
+        }
+        if children > 0 {
+            self.open.push(children);
+        }
+        while self.open.last() == Some(&0) {
+            self.open.pop();
+        }
+        if self.open.len() > DEPTH { Err(Fault::Wrong) } else { Ok(()) }
+    }
 }
 
 /// A file whose pages are looked at before they are decoded.
@@ -155,6 +218,40 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// The record of a footer, whose second field is the list of the nodes of the schema.
+    fn footer(&mut self, tree: &mut Tree) -> std::result::Result<(), Fault> {
+        let mut field = 0i64;
+        loop {
+            let head = self.byte()?;
+            if head & 15 == 0 {
+                return Ok(());
+            }
+            field = match head >> 4 {
+                0 => zigzag(self.number()?),
+                step => field + i64::from(step),
+            };
+            match (field, head & 15) {
+                (2, 9) => self.schema(tree)?,
+                (_, kind) => self.pass(kind, DEPTH)?,
+            }
+        }
+    }
+
+    fn schema(&mut self, tree: &mut Tree) -> std::result::Result<(), Fault> {
+        let head = self.byte()?;
+        let nodes = if head >> 4 == 15 { self.number()? } else { u64::from(head >> 4) };
+        if head & 15 != 12 {
+            return Err(Fault::Wrong);
+        }
+        for _ in 0..nodes {
+            let mut children = 0;
+            let look = |field: i64, value: u64| children = if field == 5 { children.max(value) } else { children };
+            self.record(look, DEPTH)?;
+            tree.node(children, nodes)?;
+        }
+        if tree.open.is_empty() { Ok(()) } else { Err(Fault::Wrong) }
+    }
+
     /// A record: its fields up to the one that ends it. `look` is told those that are whole numbers.
     fn record(&mut self, mut look: impl FnMut(i64, u64), depth: usize) -> std::result::Result<(), Fault> {
         let mut field = 0i64;
@@ -285,5 +382,65 @@ mod tests {
         assert!(said.contains("a page says it is 2147483647 bytes long, packed in 5"), "{said}");
         assert_eq!(says(&[0x80, 0x80, 0x80, 3], 1), Ok(()));
         assert!(says(&[0x80, 0x80, 0x80, 3], 100).is_err(), "of a hundred columns each has its share");
+    }
+
+    /// A footer with a schema of these numbers of children.
+    fn listed(children: &[u8]) -> Vec<u8> {
+        let node = |n: &u8| [0x48, 1, b's', 0x15, 2 * n, 0];
+        let head = [0x15, 4, 0x19, (children.len() as u8) << 4 | 12];
+        [&head[..], &children.iter().flat_map(node).collect::<Vec<_>>(), &[0x16, 0, 0x19, 0x0c, 0]].concat()
+    }
+
+    #[test]
+    fn a_schema_is_a_tree_of_what_it_lists() {
+        let walk = |bytes: &[u8]| Walk { rest: bytes }.footer(&mut Tree::default());
+        assert_eq!(walk(&listed(&[2, 0, 0])), Ok(()));
+        assert_eq!(walk(&listed(&[2, 1, 0, 1, 0])), Ok(()));
+        for wrong in [&[3, 0, 0][..], &[1, 0, 0], &[2, 1, 0], &[0, 0], &[63, 0]] {
+            assert_eq!(walk(&listed(wrong)), Err(Fault::Wrong), "{wrong:?}");
+        }
+        // two thousand million children, of which the decoder would make room for 17 GB
+        let many = [&[0x15, 4, 0x19, 0x1c, 0x48, 1, b's', 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0][..], &[0]].concat();
+        assert_eq!(walk(&many), Err(Fault::Wrong));
+        let size = (many.len() as u32).to_le_bytes();
+        let file = Bytes::from([&b"PAR1"[..], &many, &size, b"PAR1"].concat());
+        assert!(facts(&file).map(drop).unwrap_err().to_string().contains("longer than it is"));
+        // as deep as the decoder goes, and no deeper
+        let deep = |n: u8| {
+            let nodes: Vec<u8> =
+                (0..n).map(|i| u8::from(i + 1 < n)).flat_map(|c| [0x48, 1, b's', 0x15, 2 * c, 0]).collect();
+            [&[0x15, 4, 0x19, 0xfc, n][..], &nodes, &[0]].concat()
+        };
+        assert_eq!((walk(&deep(60)), walk(&deep(100))), (Ok(()), Err(Fault::Wrong)));
+    }
+
+    #[test]
+    fn a_footer_that_contradicts_itself_is_refused() {
+        use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+        let numbers: ArrayRef = Arc::new(Float64Array::from_iter_values((0..50).map(f64::from)));
+        let batch = RecordBatch::try_from_iter([("x", numbers.clone()), ("y", numbers)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let plain = facts(&Bytes::from(bytes)).unwrap().metadata().as_ref().clone();
+        let group = plain.row_group(0).clone();
+        let [x, y] = [0, 1].map(|i| group.column(i).clone());
+        let with = |rows: i64, columns: Vec<_>, times: usize| {
+            let made = group.clone().into_builder().set_num_rows(rows).set_column_metadata(columns).build().unwrap();
+            let facts = plain.clone().into_builder().set_row_groups(vec![made; times]).build();
+            check_groups(&facts).map_err(|e| e.to_string())
+        };
+        assert_eq!(with(50, vec![x.clone(), y.clone()], 1), Ok(()));
+        let fewer = |c: &parquet::file::metadata::ColumnChunkMetaData| {
+            c.clone().into_builder().set_num_values(49).build().unwrap()
+        };
+        assert!(with(49, vec![x.clone(), y.clone()], 1).unwrap_err().contains("49 rows have 50 values"));
+        assert!(with(50, vec![x.clone(), fewer(&y)], 1).unwrap_err().contains("column \"y\""));
+        assert!(with(49, vec![fewer(&x), fewer(&y)], 1).unwrap_err().contains("it has 50 rows"));
+        assert!(with(50, vec![x.clone(), y.clone()], 2).unwrap_err().contains("it has 50 rows"));
+        let there = y.into_builder().set_data_page_offset(x.data_page_offset());
+        let there = there.set_dictionary_page_offset(x.dictionary_page_offset()).build().unwrap();
+        assert!(with(50, vec![x, there], 1).unwrap_err().contains("two columns lie in the same place"));
     }
 }
