@@ -15,7 +15,8 @@
 //! A mean weight below 1 may be chance where the policy does what one row in many does. With exact densities the variance of the weights of a context is
 //! known: at least E[w^2 | x] - 1, whatever rows happened to show. A region whose lack is chance by that error is left alone, but only if as much
 //! weight as three rows of the policy's own was seen there: what would befall 70% of its mass shows in three rows with probability .975. Of a region that
-//! hardly a row speaks for nothing is known, chance or not: contexts in which fewer than one row in 16 does what the policy does, and not three did, lack their weight.
+//! hardly a row speaks for nothing is known, chance or not; with several actions, of which `beyond` sees the outer ends alone, contexts in which fewer than
+//! one row in 16 does what the policy does, and not three did, lack their weight.
 //!
 //! The largest of them is the mass that is missing. What happens there is not known, only bounded by the range of outcomes. Mass that is
 //! missing a little everywhere lies beside what was seen; contexts in which the policy does what the log never did (`away`) are
@@ -279,8 +280,8 @@ impl Seldom {
     }
 }
 
-/// The contexts in which the policy does what the log seldom does, where their mean weight says that the log does not do it at all, or where one row in 16
-/// or fewer does it and none of those was seen: the most of its mass that is missing so.
+/// The contexts in which the policy does what the log seldom does, where their mean weight says that the log does not do it at all, or where, with several actions,
+/// one row in 16 or fewer does it and not three did: the most of its mass that is missing so.
 fn seldom(crowding: &[f64], t: &Rows, weighting: Weighting, terms: &Terms) -> Option<Seldom> {
     let (weights, omega) = (&t.weights, &t.sample.omega);
     let (total, spread) = (omega.iter().sum::<f64>(), spread(weights));
@@ -295,7 +296,8 @@ fn seldom(crowding: &[f64], t: &Rows, weighting: Weighting, terms: &Terms) -> Op
         let mut seen = Seen::default();
         rows.iter().for_each(|&i| seen.add(t, i, crowding[i], weighting));
         let certain = lack > ERRORS * error && !seen.may_be_chance(lack);
-        let unknown = *limit >= SELDOM[2] && seen.hits < SEEN;
+        // of one action it is known where rows lie (`Law::beyond`), of several only how far they reach
+        let unknown = t.q > 1 && *limit >= SELDOM[2] && seen.hits < SEEN;
         let found = rows.len() >= FEWEST_SELDOM && lack > LACK && (certain || unknown);
         let region = || Region {
             contexts: format!("contexts in which fewer than one row in {limit} does what the policy does"),
