@@ -65,23 +65,25 @@ def reached(trace, value):
 def compare_fits(args, name):
     ours = [args.peer, args.work / name, "--mode", "fit"]
     jax = [sys.executable, JAX, args.work / name, "--mode", "fit"]
+    sides = {"ours": ours, "ours, curvature carried": [*ours, "--carry", 200], "jax": jax}
     rows = []
     for _ in range(args.rounds):
-        rows.append((run(*ours), run(*jax)))
+        rows.append([run(*command) for command in sides.values()])
     print(f"\n{SHAPES[name]}: ten proximal steps of L-BFGS, one thread (jax: scipy's L-BFGS-B on the fastest formulation)")
-    print(f"{'side':8} {'value':>14} {'seconds':>9} {'evaluations':>12} {'us each':>9}")
-    for i, side in enumerate(["ours", "jax"]):
+    print(f"{'side':24} {'value':>14} {'seconds':>9} {'evaluations':>12} {'us each':>9}")
+    for i, side in enumerate(sides):
         seconds, last = median(pair[i]["seconds"] for pair in rows), rows[-1][i]
         each = 1e6 * seconds / last["evaluations"]
-        print(f"{side:8} {last['value']:14.9f} {seconds:9.3f} {last['evaluations']:12} {each:9.1f}")
+        print(f"{side:24} {last['value']:14.9f} {seconds:9.3f} {last['evaluations']:12} {each:9.1f}")
     # both to the same value: the worst of all ends, with a margin
     goal = max(report["value"] for pair in rows for report in pair)
     goal += 1e-4 * abs(goal)
-    times = [[reached(pair[i]["trace"], goal) for pair in rows] for i in range(2)]
+    times = [[reached(pair[i]["trace"], goal) for pair in rows] for i in range(len(sides))]
     if all(entry for side in times for entry in side):
-        ours_s, jax_s = (median(entry[0] for entry in side) for side in times)
-        print(f"to reach {goal:.6f}: ours {ours_s:.3f} s ({times[0][-1][2]} evaluations), jax {jax_s:.3f} s (known after")
-        print(f"whole proximal steps only), ratio {jax_s / ours_s:.2f}")
+        *own, jax_s = (median(entry[0] for entry in side) for side in times)
+        print(f"to reach {goal:.6f}: jax {jax_s:.3f} s (known after whole proximal steps only)")
+        for side, seconds, entries in zip(sides, own, times):
+            print(f"{side}: {seconds:.3f} s ({entries[-1][2]} evaluations), ratio {jax_s / seconds:.2f}")
 
 
 def main():

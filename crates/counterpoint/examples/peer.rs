@@ -81,11 +81,14 @@ fn time(crm: &mut Crm, theta: &[f64], rows: usize, seconds: f64) -> Value {
     json!({ "rows_per_second": rows as f64 / median, "value": value, "grad_norm": norm, "median_ms": 1e3 * median })
 }
 
-fn fit(crm: &mut Crm, theta: &[f64], spec: &Value) -> Value {
+fn fit(crm: &mut Crm, theta: &[f64], spec: &Value, history: Option<usize>) -> Value {
+    // a longer memory, carried from one proximal step to the next, where one is asked for
+    let usual = Lbfgs::default();
     let solver = Proximal {
         kappa: spec["kappa"].as_f64().unwrap(),
         outer: spec["outer"].as_u64().unwrap() as usize,
-        ..Proximal::new(Lbfgs::default())
+        carry: history.is_some(),
+        ..Proximal::new(Lbfgs { history: history.unwrap_or(usual.history), ..usual })
     };
     crm.eval(theta, &mut vec![0.0; theta.len()]).unwrap();
     let (mut trace, start) = (Vec::new(), Instant::now());
@@ -114,7 +117,7 @@ fn main() {
     let ridge = p.spec["ridge"].as_f64().unwrap();
     let mut crm = Crm::new(&engine, &design, &p.question, &p.policy, ridge).unwrap();
     let report = match option("--mode", "time").as_str() {
-        "fit" => fit(&mut crm, &p.policy.theta, &p.spec),
+        "fit" => fit(&mut crm, &p.policy.theta, &p.spec, option("--carry", "").parse().ok()),
         _ => time(&mut crm, &p.policy.theta, p.log.rows(), option("--seconds", "3").parse().unwrap()),
     };
     println!("{report}");

@@ -4,7 +4,8 @@
 //! with what is here: [`load`] and [`store`], the elementary functions of [`math`], and the two small matrix products of
 //! [`product`]. Everything is generic over the scalar type (f64 or f32) and over the instruction set, which is chosen once
 //! per block at run time, and which changes no bit of what comes out (below); code that runs inside [`Simd::vectorize`](fearless_simd::Simd::vectorize) must be inlined there
-//! to be compiled for it. There is no `unsafe` in any of it but for the two lines that let lanes lie in a mapped file.
+//! to be compiled for it. There is no `unsafe` in any of it but for the two lines that let lanes lie in a mapped file, and the one that asks for
+//! a cache line.
 
 mod level;
 pub(crate) mod math;
@@ -32,6 +33,20 @@ mod plain {
     unsafe impl<T: Real> bytemuck::Zeroable for Lane<T> {}
     // SAFETY: as above, and 64 of either are a multiple of the alignment, so there is no padding
     unsafe impl<T: Real> bytemuck::Pod for Lane<T> {}
+}
+
+/// Asks for the cache line in which a number lies, and does not wait for it; where there is no such instruction it is read.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn fetch<T: Real>(number: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it reads nothing that the program sees, from a place that a reference names
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(number).cast()) }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    std::hint::black_box(*number);
 }
 
 /// The two kinds of floating-point column.

@@ -144,11 +144,17 @@ impl Placed {
 
     fn read(&self, at: u64, into: &mut [u8]) -> std::io::Result<usize> {
         #[cfg(unix)]
-        return std::os::unix::fs::FileExt::read_at(&*self.file, into, at);
+        {
+            std::os::unix::fs::FileExt::read_at(&*self.file, into, at)
+        }
         #[cfg(windows)]
-        return std::os::windows::fs::FileExt::seek_read(&*self.file, into, at);
+        {
+            std::os::windows::fs::FileExt::seek_read(&*self.file, into, at)
+        }
         #[cfg(not(any(unix, windows)))]
-        return Err(std::io::Error::from(std::io::ErrorKind::Unsupported));
+        {
+            Err(std::io::Error::from(std::io::ErrorKind::Unsupported))
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::truth::PlainRows;
 use super::{Partial, Risk};
 use crate::estimate::{Normalise, Sums};
 use crate::policy::{Coefficients, Features, Mean, Model, Room, Size, Slots, Spread, StripModel, VisitMean};
-use crate::vector::{Elementary, Lane, STRIP, dispatch, level, width};
+use crate::vector::{Elementary, Lane, STRIP, dispatch, fetch, level, width};
 use fearless_simd::Simd;
 use std::cell::RefCell;
 
@@ -113,9 +113,9 @@ pub(crate) struct Scratch<T> {
     rows: rows::Stage<T>,
     /// Slopes of graded sum r in mean c: lane r q + c.
     slope: Vec<Lane<T>>,
-    /// Accumulators, a virtual vector each: the gradient of the mean, and of the stds.
-    acc: Vec<T>,
-    std_acc: Vec<T>,
+    /// Accumulators, a virtual vector each: the gradient of the mean, and of the stds. In lanes, so that none lies across two cache lines.
+    acc: Vec<Lane<T>>,
+    std_acc: Vec<Lane<T>>,
     /// Gradients in the stds of the plain row stage, R q.
     std: Vec<f64>,
     pub(super) answer: Partial,
@@ -145,8 +145,8 @@ impl<T: Elementary> Scratch<T> {
         if self.shape != shape {
             self.fit(shape);
         }
-        self.acc.fill(T::ZERO);
-        self.std_acc.fill(T::ZERO);
+        self.acc.fill(Lane::ZERO);
+        self.std_acc.fill(Lane::ZERO);
         self.rows.start();
         self.std.fill(0.0);
         self.answer.sums = Sums::default();
@@ -165,8 +165,8 @@ impl<T: Elementary> Scratch<T> {
         lanes(&mut self.mu, q);
         lanes(&mut self.slope, r * q);
         self.rows.fit(q);
-        self.acc.resize(room.cells * width::<T>(), T::ZERO);
-        self.std_acc.resize(r * q * width::<T>(), T::ZERO);
+        lanes(&mut self.acc, (room.cells * width::<T>()).div_ceil(STRIP));
+        lanes(&mut self.std_acc, (r * q * width::<T>()).div_ceil(STRIP));
         self.std.resize(r * q, 0.0);
         self.shape = shape;
     }
@@ -201,8 +201,11 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
     // what the vector row stage does not know takes the plain one between the two vector products
     let mut plain = (!risk.fast::<T>()).then(|| PlainRows::new(risk));
     for (i, strip) in b.lanes.chunks_exact(lanes).enumerate() {
-        // the next strip comes into the cache while this one is computed
-        touch(b.lanes.get((i + 1) * lanes..(i + 2) * lanes).unwrap_or_default());
+        // the next strip comes into the cache while this one is computed, a third before each stage: memory has few places for
+        // lines that are on their way
+        let next = b.lanes.get((i + 1) * lanes..(i + 2) * lanes).unwrap_or_default();
+        let third = next.len() / 3;
+        touch(&next[..third]);
         let reach = &b.reach[i * features..(i + 1) * features];
         let x = if risk.layout.multiplies() {
             products::products::<T, S>(simd, risk.mean.map(), &strip[..risk.layout.held], &mut made);
@@ -211,6 +214,7 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
             Features { x: &strip[..features], reach }
         };
         forward::<M, T, S>(simd, model, &theta.mean, x, scratch);
+        touch(&next[third..2 * third]);
         if let Some(plain) = &mut plain {
             plain_rows(risk, plain, b, i * STRIP, scratch);
         } else if !rows::rows::<T, S>(simd, risk, &theta.std, (b, i * STRIP), scratch) {
@@ -218,6 +222,7 @@ fn strips<M: StripModel, T: Lanes, S: Simd>(
             scratch.features = made;
             return false;
         }
+        touch(&next[2 * third..]);
         // a value alone (a line of a table, a check) needs no slopes
         if !risk.graded.is_empty() {
             backward::<M, T, S>(simd, model, &theta.mean, x, scratch);
@@ -255,19 +260,20 @@ fn backward<M: StripModel, T: Lanes, S: Simd>(
     scratch: &mut Scratch<T>,
 ) {
     let Scratch { work, mu, slope, acc, .. } = scratch;
+    let acc = bytemuck::cast_slice_mut::<Lane<T>, T>(acc);
     simd.vectorize(
         #[inline(always)]
         || model.backward::<T, S>(simd, theta, x, work, Slots { mu, slope, acc }),
     );
 }
 
-/// Reads a little of every cache line of the next strip, in the order of memory, so that it is near when its turn comes:
-/// the stages themselves jump between lanes, which no prefetcher follows.
+/// Asks for every cache line of some lanes, in the order of memory, so that they are near when their turn comes: the stages themselves
+/// jump between lanes, which no prefetcher follows. Reading a little of each line instead made the processor wait for memory: a quarter of a fit.
 #[inline(always)]
 fn touch<T: Lanes>(next: &[Lane<T>]) {
     for lane in next {
         for line in lane.0.chunks_exact(64 / size_of::<T>()) {
-            std::hint::black_box(line[0]);
+            fetch(&line[0]);
         }
     }
 }
@@ -303,6 +309,12 @@ fn gather<M: StripModel, T: Lanes, S: Simd>(
     );
 }
 
+/// The sum of a virtual vector's numbers. (A closure would be compiled apart, without the vector instructions of whoever calls it.)
+#[inline(always)]
+fn total<T: Elementary, S: Simd>(simd: S, v: &[T]) -> f64 {
+    T::total(simd, v).f64()
+}
+
 #[inline(always)]
 fn reduce<M: StripModel, T: Lanes, S: Simd>(
     simd: S,
@@ -313,7 +325,7 @@ fn reduce<M: StripModel, T: Lanes, S: Simd>(
     let (q, n) = (risk.layout.actions, width::<T>());
     let width = risk.width();
     let Scratch { acc, std_acc, rows, std, answer, .. } = scratch;
-    let total = |v: &[T]| T::total(simd, v).f64();
+    let (acc, std_acc): (&[T], &[T]) = (bytemuck::cast_slice(acc), bytemuck::cast_slice(std_acc));
     if risk.fast::<T>() {
         answer.sums = rows.total::<S>(simd, b.totals);
         // an entropy that is the same in every row was left out of the loop
@@ -325,12 +337,12 @@ fn reduce<M: StripModel, T: Lanes, S: Simd>(
         for (entry, g) in mean.iter_mut().enumerate() {
             // the model knows in which cell it kept this entry: its accumulators lie as its loops want them
             let at = model.cell(risk.size(), risk.graded.len(), slot, entry) * n;
-            *g = total(&acc[at..at + n]);
+            *g = total::<T, S>(simd, &acc[at..at + n]);
         }
         for (i, g) in stds.iter_mut().enumerate() {
             let lane = slot * q + i;
             // one of the two is 0: stds of plain rows are summed row by row, the others in vectors
-            *g = std[lane] + total(&std_acc[lane * n..(lane + 1) * n]);
+            *g = std[lane] + total::<T, S>(simd, &std_acc[lane * n..(lane + 1) * n]);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! for each other, so that the processor works on several vectors at once.
 
 use super::model::Part;
-use super::{Lanes, Scratch};
+use super::{Lanes, Scratch, total};
 use crate::estimate::{Form, Normalise, Sum, Sums, Weight};
 use crate::folds::design::Strips;
 use crate::folds::risk::Risk;
@@ -81,13 +81,21 @@ impl<T: Elementary> Stage<T> {
     /// The sums of a block; `costs` are those of the row weights, the costs and their squares.
     #[inline(always)]
     pub(super) fn total<S: Simd>(&self, simd: S, [n, y, yy]: [f64; 3]) -> Sums {
-        let width = width::<T>();
-        let kept = |k: Kept| {
-            let at = k as usize * width;
-            T::total(simd, &self.sums[at..at + width]).f64()
-        };
-        let (t, v, tt, tv, vv) = (kept(Kept::T), kept(Kept::V), kept(Kept::TT), kept(Kept::TV), kept(Kept::VV));
-        Sums { n, t, v, tt, tv, vv, y, yy, ty: kept(Kept::TY), h: kept(Kept::H), ..Sums::default() }
+        let [t, v, tt, tv, vv, ty, h] = [Kept::T, Kept::V, Kept::TT, Kept::TV, Kept::VV, Kept::TY, Kept::H]
+            .map(|k| &self.sums[k as usize * width::<T>()..(k as usize + 1) * width::<T>()]);
+        Sums {
+            n,
+            t: total::<T, S>(simd, t),
+            v: total::<T, S>(simd, v),
+            tt: total::<T, S>(simd, tt),
+            tv: total::<T, S>(simd, tv),
+            vv: total::<T, S>(simd, vv),
+            y,
+            yy,
+            ty: total::<T, S>(simd, ty),
+            h: total::<T, S>(simd, h),
+            ..Sums::default()
+        }
     }
 }
 
@@ -111,6 +119,7 @@ pub(super) fn rows<T: Lanes, S: Simd>(
         #[inline(always)]
         || {
             let Scratch { mu, rows, slope, std_acc, .. } = scratch;
+            let std_acc = bytemuck::cast_slice_mut::<Lane<T>, T>(std_acc);
             // ln w = sum over columns of ln pi(a | x), minus ln p: start from the second, the columns add theirs
             for i in 0..vectors::<T, S>() {
                 store::<T, S>(-load::<T, S>(simd, &strip[layout.log_p()], i), &mut rows.v, i);
