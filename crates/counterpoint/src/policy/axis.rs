@@ -213,10 +213,12 @@ impl Axis {
         }
         let [lo, hi] = self.ends();
         let (from, to) = ((lo - mean) / std, (hi - mean) / std);
-        let u = match () {
-            () if from > FAR => lo,
-            () if to < -FAR => hi,
-            () => mean + std * cut_normal(from, to, rng),
+        let u = if from > FAR {
+            lo
+        } else if to < -FAR {
+            hi
+        } else {
+            mean + std * cut_normal(from, to, rng)
         };
         self.scale.action(u).clamp(self.bounds[0], self.bounds[1])
     }
