@@ -103,7 +103,7 @@ def _pandas(X: Any) -> Parts:
 
 
 def _objects(X: Any) -> bool:
-    """Whether a column holds what Arrow may refuse, or take for plain numbers: objects of any kind, complex numbers, periods of time, sparse columns."""
+    """Whether a column holds what Arrow may refuse or take for numbers: objects, complex numbers, periods of time, sparse columns."""
     return any(str(dtype) == "object" or str(dtype).startswith(("complex", "period", "Sparse")) for dtype in X.dtypes)
 
 
@@ -157,9 +157,12 @@ def _unmasked(values: Any) -> Any:
     """What a masked array hides is missing."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64).filled(np.nan) if np.ma.is_masked(values) else values.data
-    return values.astype(object).filled(None)
+    if not np.ma.is_masked(values):
+        return values.data
+    number = values.dtype.kind in "fiub"
+    given = values.data.astype(np.float64 if number else object)
+    given[np.ma.getmaskarray(values)] = np.nan if number else None
+    return given
 
 
 def _array(values: Any) -> npt.NDArray[Any]:
@@ -185,7 +188,14 @@ def _strange(array: npt.NDArray[Any]) -> Error | None:
     if kind == "V":
         return Error("it holds records", remedy="give each field a column of its own")
     nested = (list, tuple, dict, set, frozenset, np.ndarray)
-    odd = next((v for v in items if isinstance(v, nested) or (type(v).__str__ is object.__str__ and not _is_missing(v) and _says_nothing(v))), None)
+    odd = next(
+        (
+            v
+            for v in items
+            if isinstance(v, nested) or (getattr(type(v), "__str__", None) is object.__str__ and not _is_missing(v) and _says_nothing(v))
+        ),
+        None,
+    )
     if odd is not None:
         return Error(f"it holds values of the type {type(odd).__name__}", remedy="give one number or word a row")
     return None
@@ -193,7 +203,7 @@ def _strange(array: npt.NDArray[Any]) -> Error | None:
 
 def _says_nothing(value: Any) -> bool:
     """Whether an object's words are only where it lies in memory, or its definition."""
-    return callable(value) or type(value).__repr__ is object.__repr__
+    return callable(value) or getattr(type(value), "__repr__", None) is object.__repr__
 
 
 def _word(value: Any) -> str:

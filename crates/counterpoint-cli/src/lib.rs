@@ -149,6 +149,20 @@ pub fn use_environment() {
 /// assert_eq!(counterpoint_cli::run(["counterpoint", "lern"]), 2);
 /// ```
 pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    output::listen(); // before anything starts a thread
+    // the shell may have left the first thread a few kilobytes of stack; where there is no room for another thread, it must do
+    let given = arguments.clone();
+    match std::thread::Builder::new().name("main".into()).stack_size(STACK).spawn(|| answer(given)) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(_) => answer(arguments),
+    }
+}
+
+/// What the program may put on its stack, whatever `ulimit -s` says.
+const STACK: usize = 8 << 20;
+
+fn answer(arguments: Vec<OsString>) -> u8 {
     let Program { command, manners, instructions } = match Program::try_parse_from(arguments) {
         Ok(program) => program,
         // help and the version are answers; where nobody reads there is nobody to tell
@@ -159,7 +173,6 @@ pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) ->
     };
     manners.adopt();
     use_environment();
-    output::listen(); // before anything starts a thread
     let loud = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if !counterpoint::data::decoding() {

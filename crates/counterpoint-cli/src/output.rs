@@ -23,15 +23,18 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends the process on ctrl-C, SIGTERM and SIGHUP between two files, never within one, and says what is left. Must be called before
-/// any thread is started: the signals are blocked in all of them and waited for in one. Those that are ignored (nohup) stay ignored.
+/// Ends the process on ctrl-C, SIGTERM, SIGHUP and whatever else asks it to end (schedulers send SIGUSR1 or SIGXCPU, ctrl-\ SIGQUIT) between
+/// two files, never within one, and says what is left. Must be called before any thread is started: the signals are blocked in all of them
+/// and waited for in one. Those that are ignored (nohup) stay ignored.
 #[cfg(unix)]
 pub(crate) fn listen() {
     use nix::sys::signal::{SigSet, Signal};
     let mut signals = SigSet::empty();
     let ignored = ignored();
     let heard = |s: &Signal| ignored >> (*s as u32 - 1) & 1 == 0;
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().filter(heard).for_each(|s| signals.add(s));
+    let asking = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+    let alarms = [Signal::SIGALRM, Signal::SIGXCPU];
+    asking.into_iter().chain(alarms).filter(heard).for_each(|s| signals.add(s));
     // a file that would grow beyond the shell's limit is an error of whoever writes it, told like a full disk
     let mut unheard = SigSet::empty();
     unheard.add(Signal::SIGXFSZ);

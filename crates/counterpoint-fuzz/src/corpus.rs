@@ -32,6 +32,17 @@ pub(crate) fn rivals() -> Vec<Vec<u8>> {
     kept.map(bytes).to_vec()
 }
 
+/// Policies of models of the cost, which the default learner writes, and one that abstains; without their checksums, and one with it.
+pub(crate) fn models() -> Vec<Vec<u8>> {
+    let kept = [
+        include_str!("../../counterpoint/tests/compat/policy-v3-model-stack.json"),
+        include_str!("../../counterpoint/tests/compat/policy-v3-model-trees.json"),
+        include_str!("../../counterpoint/tests/compat/policy-v3-model-action-trees.json"),
+        include_str!("../../counterpoint/tests/compat/policy-v3-abstain.json"),
+    ];
+    kept.map(without_checksum).into_iter().chain([kept[1].to_string()]).map(bytes).collect()
+}
+
 fn without_checksum(text: &str) -> String {
     text.lines().filter(|l| !l.contains("\"checksum\"")).collect::<Vec<_>>().join("\n")
 }

@@ -76,8 +76,9 @@ const TEXT: &[&str] = &[
 const BYTES: &[&str] = &["\0\0\0\0", "\u{7f}", "PAR1", "ARROW1", "\0", "\u{1}"];
 
 /// All doors and laws, each once.
-pub const DOORS: [Door; 18] = [
+pub const DOORS: [Door; 19] = [
     Door { name: "policy", run: doors::policy, examples: corpus::policies, words: JSON },
+    Door { name: "model", run: doors::policy, examples: corpus::models, words: JSON },
     Door { name: "rival", run: doors::policy, examples: corpus::rivals, words: JSON },
     Door { name: "recipe", run: doors::recipe, examples: corpus::recipes, words: TOML },
     Door { name: "grid", run: doors::grid, examples: corpus::grids, words: TOML },

@@ -8,7 +8,7 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{
     ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, RecordBatchReader, StringArray,
 };
-use arrow_schema::{Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema};
 use counterpoint::{Error, Result};
 use numpy::ndarray::{ArrayView1, ArrayView2, s};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -151,7 +151,7 @@ fn open(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
     // SAFETY: a capsule of this name holds a valid stream; `from_raw` moves it out and leaves a released one behind, as the
     // contract of the interface asks of who takes it over
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
-    reader.map_err(|e| Fault::from(Error::data(format!("the table cannot be read: {e}"))).into())
+    reader.map_err(|e| Fault::from(unread(&e)).into())
 }
 
 enum From {
@@ -211,7 +211,7 @@ impl Batches<'_> {
                 let next = match self.rest.take() {
                     Some(batch) => batch,
                     None => match stream.find(|b| b.as_ref().map_or(true, |b| b.num_rows() > 0)) {
-                        Some(batch) => batch.map_err(|e| Error::data(format!("the table cannot be read: {e}")))?,
+                        Some(batch) => batch.map_err(|e| unread(&e))?,
                         None => return Ok(None),
                     },
                 };
@@ -239,6 +239,11 @@ impl Batches<'_> {
         let longer = self.columns.iter().find(|(_, c)| c.len() != self.at);
         longer.map_or(Ok(()), |(name, c)| Err(uneven(name, c.len(), &format!("{} rows", self.at))))
     }
+}
+
+fn unread(e: &ArrowError) -> Error {
+    Error::data(format!("the table cannot be read: {e}"))
+        .hint("give it in another form, such as X.to_pandas(), or without the column that is meant")
 }
 
 fn uneven(name: &str, length: usize, rows: &str) -> Error {

@@ -8,7 +8,7 @@ use counterpoint::certify::{Certificate, Verdict, Watch};
 use counterpoint::data::{
     Column, Input, Journal, LogConfig, Missing, Outcome, ReadOptions, Roles, Table, read_contexts, read_log,
 };
-use counterpoint::policy::SavedPolicy;
+use counterpoint::policy::{Ready, SavedPolicy};
 use counterpoint::{Log, Policy, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -321,6 +321,10 @@ fn files_of_every_version() {
         include_str!("compat/policy-v3-parametric.json"),
         include_str!("compat/policy-v3-rule.json"),
         include_str!("compat/policy-v3-softmax.json"),
+        include_str!("compat/policy-v3-model-stack.json"),
+        include_str!("compat/policy-v3-model-trees.json"),
+        include_str!("compat/policy-v3-model-action-trees.json"),
+        include_str!("compat/policy-v3-abstain.json"),
     ] {
         let policy = SavedPolicy::from_json(text).unwrap();
         assert_eq!(SavedPolicy::from_json(&policy.to_json()).unwrap(), policy);
@@ -328,6 +332,18 @@ fn files_of_every_version() {
         refused(SavedPolicy::from_json(&newer), &["it is of version 9", "versions 1 to 3"]);
     }
     assert!(Policy::from_json(include_str!("compat/policy-v2-parametric.json")).is_ok());
+    // policies of models still do what they did when they were written (x0, and the city as two marks)
+    for (text, near, far) in [
+        (include_str!("compat/policy-v3-model-stack.json"), 0.498_220_449_428_049_2, -1.084_507_784_866_068),
+        (include_str!("compat/policy-v3-model-trees.json"), 0.400_634_916_770_462_4, -0.257_607_222_362_106_2),
+        (include_str!("compat/policy-v3-model-action-trees.json"), 0.718_912_773_645_462_5, -0.720_046_938_754_481_3),
+        (include_str!("compat/policy-v3-abstain.json"), 0.727_017_349_786_316_8, -1.235_916_996_554_035_8),
+    ] {
+        let policy = SavedPolicy::from_json(text).unwrap();
+        let mut ready = Ready::new(&policy);
+        let mean = [[0.5, 0.0, 1.0], [-1.25, 1.0, 0.0]].map(|x| ready.mean(&x).unwrap()[0]);
+        assert_eq!(mean, [near, far]);
+    }
     let none = Certificate::from_json(include_str!("compat/certificate-v0.json")).unwrap();
     assert_eq!((none.verdict, none.subject.program.as_str()), (Verdict::Invalid, ""));
     let text = include_str!("compat/certificate-0.1.0.json");

@@ -419,3 +419,18 @@ fn a_store_of_version_1_still_opens() {
     assert_eq!(y, -43.0);
     assert_eq!(log.blocks()[0].log_p[3], 0.25f64.ln());
 }
+
+#[test]
+fn a_store_in_single_precision_of_version_1_still_opens() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compat/store-v1-single.cps");
+    let config = LogConfig::load(&path).unwrap();
+    let log = read_log(&[&path], &config.roles(), &options(&config)).unwrap();
+    assert_eq!((log.rows(), log.dropped().rows), (40, 0));
+    assert_eq!(log.schema().contexts, ["x0", "city=Paris", "city=Rome"]);
+    let block = &log.blocks()[0];
+    // the first row in the file, in the nearest numbers of 24 bits
+    let near = |v: f64, said: f32| assert_eq!(v, f64::from(said));
+    near(block.x[0][0], -1.1788);
+    near(block.a[0][0], -1.7376);
+    near(block.y[0], 0.1113); // a reward of -0.1113 is a cost
+}

@@ -95,3 +95,16 @@ fn row_weights_are_checked_and_count() {
     };
     assert_eq!(theta("ones.json"), theta("policy.json"));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_stack_of_the_shell_is_enough() {
+    let place = Place::with_log();
+    // arguments and environment count as stack, and so there is none
+    let script = format!("ulimit -s 100; exec counterpoint learn log.csv {COLUMNS} {SMALL} -o stack.json");
+    let script = script.replace("counterpoint", env!("CARGO_BIN_EXE_counterpoint"));
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).env_clear().current_dir(place.path("."));
+    let out = shell.output().unwrap();
+    assert!(matches!(out.status.code(), Some(0 | 1)), "{:?}: {}", out.status, words(&out));
+}

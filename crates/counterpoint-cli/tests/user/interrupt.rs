@@ -92,7 +92,9 @@ fn termination_and_hanging_up_are_heard_like_ctrl_c() {
     let before = place.listing();
     // also at once, while the places of the outputs are still being tried
     let moments = [0, 1, 2, 4, 8, 30].map(Duration::from_millis);
-    for (after, (name, code)) in moments.into_iter().zip([("-TERM", 143), ("-HUP", 129)].into_iter().cycle()) {
+    let asking = [("-TERM", 143), ("-HUP", 129), ("-QUIT", 131), ("-USR1", 138)];
+    let signals = asking.into_iter().chain([("-USR2", 140), ("-ALRM", 142), ("-XCPU", 152)]);
+    for ((name, code), after) in signals.zip(moments.into_iter().cycle()) {
         let child = start(&place, &format!("learn log.parquet {COLUMNS} --set starts=500 -o p.json"));
         appears(&place, ".p.json.lock");
         std::thread::sleep(after);

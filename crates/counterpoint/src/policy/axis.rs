@@ -231,8 +231,15 @@ impl Axis {
             return points[k];
         }
         let [lo, hi] = self.ends();
-        let u = cut_normal((lo - mean) / std, (hi - mean) / std, rng);
-        self.scale.action(mean + std * u).clamp(self.bounds[0], self.bounds[1])
+        let (from, to) = ((lo - mean) / std, (hi - mean) / std);
+        let u = if from > FAR {
+            lo
+        } else if to < -FAR {
+            hi
+        } else {
+            mean + std * cut_normal(from, to, rng)
+        };
+        self.scale.action(u).clamp(self.bounds[0], self.bounds[1])
     }
 
     /// The expectation of each knot's hat: sum_k out_k f_k is E f for f joined by lines between the knots, flat beyond them.
@@ -278,11 +285,17 @@ fn between([from, to]: [f64; 2], mean: f64, std: f64) -> f64 {
     m.max(0.0)
 }
 
+/// Beyond so many standard deviations what is left of the normal law lies at the nearer end, and has no density that is a number.
+const FAR: f64 = 1e9;
+
 /// A standard normal number between two ends, by rejection where much of the law lies between them, else by Robert's (1995)
 /// exponential or uniform proposals.
 fn cut_normal(lo: f64, hi: f64, rng: &mut dyn Rng) -> f64 {
     if lo > hi - 1e-12 {
         return lo;
+    }
+    if lo.is_nan() || hi.is_nan() {
+        return f64::NAN; // nothing would ever be accepted
     }
     // the mirror, so that the end nearer to the middle is the lower one
     if lo + hi < 0.0 && hi < 0.5 {
@@ -404,6 +417,24 @@ mod tests {
                     "{axis:?} {a} {std}: {got} {truth}"
                 );
             }
+        }
+    }
+
+    /// A mean that a damaged policy or a context far outside gives: the nearer end, or no number; never a draw without end.
+    #[test]
+    fn draws_end_wherever_the_mean_lies() {
+        let mut rng = stream(5, Purpose::Act, 1);
+        for axis in axes() {
+            for far in [1e9, 1e99, 1e101, 1e160, 1e308] {
+                for std in [1e-300, 0.3, 1e300] {
+                    let ends = [far, -far].map(|mean| axis.sample(mean, std, &mut rng));
+                    let [lo, hi] = axis.bounds;
+                    assert!(ends.iter().all(|a| (lo..=hi).contains(a)), "{far} {std}: {ends:?}");
+                    assert!(std > 1.0 || ends[0] > ends[1], "{far} {std}: {ends:?}");
+                }
+            }
+            assert!(axis.points.is_some() || axis.sample(f64::NAN, 0.3, &mut rng).is_nan());
+            assert!(axis.bounds.contains(&axis.sample(f64::INFINITY, 0.3, &mut rng)) || axis.points.is_some());
         }
     }
 }

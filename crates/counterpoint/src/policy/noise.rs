@@ -205,6 +205,9 @@ impl Noise {
     /// An action around a centre.
     pub fn sample(&self, c: f64, rng: &mut (impl Rng + ?Sized)) -> f64 {
         let c = self.centre(c);
+        if c.is_nan() {
+            return c; // it lies in no range
+        }
         loop {
             let a = c + self.width * self.kernel.sample(rng);
             if self.range.is_none_or(|[lo, hi]| (lo..=hi).contains(&a)) {
@@ -226,6 +229,14 @@ mod tests {
         let n = 20_000;
         let step = (to - from) / n as f64;
         (0..n).map(|i| f(from + (i as f64 + 0.5) * step)).sum::<f64>() * step
+    }
+
+    #[test]
+    fn a_centre_that_is_no_number_has_no_draw() {
+        let noise = Noise { kernel: Kernel::Gaussian, width: 0.3, range: Some([0.0, 1.0]) };
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        assert!(noise.sample(f64::NAN, &mut rng).is_nan());
+        assert!((0.0..=1.0).contains(&noise.sample(f64::INFINITY, &mut rng)));
     }
 
     #[test]

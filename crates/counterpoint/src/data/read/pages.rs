@@ -84,7 +84,7 @@ fn check_groups(facts: &ParquetMetaData) -> Result<()> {
             }
             let data = column.data_page_offset();
             let start = column.dictionary_page_offset().filter(|at| (1..data).contains(at)).unwrap_or(data);
-            if column.compressed_size() > 0 {
+            if column.compressed_size() > 0 && group.num_rows() > 0 {
                 places.push((start, start.saturating_add(column.compressed_size())));
             }
         }
