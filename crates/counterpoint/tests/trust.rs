@@ -213,8 +213,7 @@ fn held_out_figures_of_a_learned_policy_count_clusters() {
     let recipe = counterpoint::Recipe { seed: 3, ..counterpoint::Recipe::default() };
     let support = |log: Log| {
         let parts = log.split(SplitRule::default()).unwrap();
-        let rows = (parts.train, parts.valid);
-        let learned = counterpoint::learn::Learner::new(&recipe).learn_from(&rows).unwrap();
+        let learned = counterpoint::learn::Learner::new(&recipe).learn_from(&parts).unwrap();
         learned.policy.origin().and_then(|o| o.support).unwrap()
     };
     let (rows, clusters) =
