@@ -240,13 +240,12 @@ impl Seen {
             basis.apply(rows.context(ordered.row[i] as usize), &mut room, &mut row);
             out.copy_from_slice(&row[..p]);
         }
-        let unit = |j: usize| {
-            let u = Unit::of((0..n).map(|i| (psi[i * p + j], 1.0)));
-            [u.centre, if u.scale > 0.0 { u.scale } else { 1.0 }]
-        };
-        let columns: Vec<[f64; 2]> = (0..p).map(unit).collect();
-        psi.chunks_exact_mut(p)
-            .for_each(|row| row.iter_mut().zip(&columns).for_each(|(f, unit)| *f = standard(*f, *unit)));
+        let units: Vec<Unit> = (0..p).map(|j| Unit::of((0..n).map(|i| (psi[i * p + j], 1.0)))).collect();
+        let columns: Vec<[f64; 2]> =
+            units.iter().map(|u| [u.centre, if u.scale > 0.0 { u.scale } else { 1.0 }]).collect();
+        // on a grid, so that a change of units changes no bit
+        let strip = |f: &mut f64, u: &Unit| *f = if f.is_finite() { u.strip(*f) } else { 0.0 };
+        psi.chunks_exact_mut(p).for_each(|row| row.iter_mut().zip(&units).for_each(|(f, u)| strip(f, u)));
         let own = |i: usize| rows.a[ordered.row[i] as usize];
         let action = Unit::of((0..n).map(|i| (own(i), ordered.omega[i])).collect::<Vec<_>>().into_iter());
         let action = Unit { scale: if action.scale > 0.0 { action.scale } else { 1.0 }, ..action };
