@@ -275,6 +275,21 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0); // it has no name
     }
 
+    /// Giving pages back changes no number, also of a file that nobody can open again.
+    #[test]
+    fn pages_that_were_given_back_are_read_again() {
+        let mut spill = Scratch::new(tempfile::tempdir().unwrap().path()).open().unwrap();
+        let numbers: Vec<u64> = (0..100_000).collect();
+        let place = spill.put(&numbers).unwrap();
+        let map = spill.finish().unwrap();
+        let span: Span<u64> = map.span(place, numbers.len());
+        assert_eq!(span, numbers);
+        map.0.give_back();
+        assert_eq!(span, numbers);
+        span.passed(2 * HELD); // a file this small is held
+        assert_eq!(map.0.passed.load(Ordering::Relaxed), 0);
+    }
+
     #[test]
     fn a_directory_that_is_not_there_is_named() {
         let e = Scratch::new("/nowhere/at/all").open().err().unwrap().to_string();

@@ -24,6 +24,9 @@ struct Held {
 /// Where every starting point came to, in order.
 type Ends = Vec<Result<Held>>;
 
+/// Where every starting point ended, in order.
+type Optima = Vec<Result<Optimum>>;
+
 /// Every starting point of a fit in order, and how many rows of how many they saw first, where these were not all.
 pub(super) fn descend(
     train: &dyn Source,
@@ -31,7 +34,7 @@ pub(super) fn descend(
     plan: &Plan,
     spec: &RiskSpec,
     watch: &Watch,
-) -> Result<(Vec<Result<Optimum>>, Option<[u64; 2]>)> {
+) -> Result<(Optima, Option<[u64; 2]>)> {
     let of = train.get(Summaries)?.rows;
     let (looks, last) = looks(of, recipe.first_rows.map_or(of, |rows| rows as u64), recipe.proximal_steps());
     let (mut ends, mut best, mut done, mut first) = (Vec::new(), None, 0, None);
