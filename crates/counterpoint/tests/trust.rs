@@ -213,7 +213,8 @@ fn held_out_figures_of_a_learned_policy_count_clusters() {
     let recipe = counterpoint::Recipe { seed: 3, ..counterpoint::Recipe::default() };
     let support = |log: Log| {
         let parts = log.split(SplitRule::default()).unwrap();
-        let rows = (parts.train, parts.valid);
+        let engine = Engine::single();
+        let rows = (parts.train.on(&engine), parts.valid.on(&engine));
         let learned = counterpoint::learn::Learner::new(&recipe).learn_from(&rows).unwrap();
         learned.policy.origin().and_then(|o| o.support).unwrap()
     };
