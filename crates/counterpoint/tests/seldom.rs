@@ -200,12 +200,12 @@ fn a_floor_under_densities_is_found_and_an_even_share_is_none() {
         let mut normal = normals(seed);
         let even = |z: f64| 2.0 * Family::Normal.cdf(z, 0.0, 1.0).value - 1.0;
         let (mut x, mut a, mut p, mut y) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let spread = if explores { 0.15 } else { 1.0 };
         for _ in 0..1500 {
             let context = normal();
             let far = explores && even(normal()).abs() < 0.2;
-            let d = if far { 3.0 * even(normal()) } else { spread * normal() };
-            let density = Family::Normal.log_density(d, 0.0, spread).value.exp();
+            let usual = if explores { 0.15 } else { 1.0 };
+            let d = if far { 3.0 * even(normal()) } else { usual * normal() };
+            let density = Family::Normal.log_density(d, 0.0, usual).value.exp();
             let written = match explores {
                 true => 0.8 * density + if d.abs() <= 3.0 { 0.2 / 6.0 } else { 0.0 },
                 false => density.max(0.1),

@@ -213,7 +213,9 @@ fn held_out_figures_of_a_learned_policy_count_clusters() {
     let recipe = counterpoint::Recipe { seed: 3, ..counterpoint::Recipe::default() };
     let support = |log: Log| {
         let parts = log.split(SplitRule::default()).unwrap();
-        let learned = counterpoint::learn::Learner::new(&recipe).learn_from(&parts).unwrap();
+        let engine = Engine::single();
+        let rows = (parts.train.on(&engine), parts.valid.on(&engine));
+        let learned = counterpoint::learn::Learner::new(&recipe).learn_from(&rows).unwrap();
         learned.policy.origin().and_then(|o| o.support).unwrap()
     };
     let (rows, clusters) =
@@ -316,12 +318,12 @@ fn rounded_densities_make_a_gain_a_lead() {
     let policy = Gauss(|x| x + 0.2, 0.35);
     let judged = |f: fn(f64) -> f64| {
         let column = |c: usize| world.iter().map(|r| r[c]).collect::<Vec<f64>>();
-        let p = world.iter().map(|r| f(Family::Normal.log_density(r[1], r[0], 0.4).value.exp()).max(0.1)).collect();
+        let p = world.iter().map(|r| f(Family::Normal.log_density(r[1], r[0], 0.4).value.exp())).collect();
         let log = Log::builder().context("age", column(0)).action("a", column(1)).reward("r", column(2));
         judge(&log.propensity("p", p).build().unwrap(), &policy, &Terms::default()).unwrap()
     };
     assert_eq!(judged(|p| p).verdict, Verdict::Deploy);
-    let rounded = judged(|p| (10.0 * p).round() / 10.0);
+    let rounded = judged(|p| ((10.0 * p).round() / 10.0).max(0.1));
     assert_eq!(rounded.verdict, Verdict::Promising, "{rounded}");
     assert!(rounded.reasons.iter().any(|r| r.contains("multiples of 0.1")), "{rounded}");
 }

@@ -93,6 +93,14 @@ pub(super) fn floor(law: &Law, parts: [&Rows; 2], terms: &Terms) -> Option<Regio
     if !(FLOORED..0.5).contains(&share) {
         return None;
     }
+    // where all densities are rounded the smallest is shared for that reason
+    let mut others: Vec<f64> = rows.iter().map(|(p, i)| p.sample.log_p[*i]).filter(|l| *l > least + FLOOR).collect();
+    let above = others.len();
+    others.sort_by(f64::total_cmp);
+    others.dedup();
+    if 2 * others.len() < above {
+        return None;
+    }
     // stretches below and above all other rows, in stds of the law, and how long they are on the scale of the actions
     let z = |floored: bool| {
         let of = rows.iter().filter(move |(p, i)| at_floor(p, *i) == floored);
