@@ -168,7 +168,7 @@ impl Case {
         }
         let worst = self.range(terms)[1].max(self.seen[1]);
         let beyond = worst - if self.varied < FEW { self.value.estimate } else { self.seen[1] };
-        -math::ln(terms.tail()) * beyond.max(0.0) / self.effective
+        (-math::ln(terms.tail()) / self.effective).min(1.0) * beyond.max(0.0)
     }
 
     /// The gain in half widths of its interval, the error being at least that of weights and costs without a relation. (Rows of the valid part that

@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 /// Steps of the range of actions that mu is rounded to: its last digits depend on units, the places of rows must not.
 const STEPS: f64 = 1024.0;
 
+/// How far from its place trees see mu, in steps.
+const ASIDE: f64 = 0.125;
+
 /// Rows whose best actions one task finds.
 const RUN: usize = 512;
 
@@ -69,7 +72,9 @@ impl Recentred {
     /// The contexts that the trees see, and mu.
     fn seen(&self, x: &[f64]) -> (Vec<f64>, f64) {
         let mu = lowest(&self.base, &self.knots, x);
-        (x.iter().copied().chain(std::iter::once(mu)).collect(), mu)
+        // edges lie half-way between places that rows had, often on a third: a little beyond it, rounding does not say on which side
+        let beyond = mu + ASIDE * step(&self.knots);
+        (x.iter().copied().chain(std::iter::once(beyond)).collect(), mu)
     }
 
     /// Number of trees.
@@ -88,6 +93,11 @@ impl Recentred {
     }
 }
 
+/// The distance of two places of mu.
+fn step(knots: &[f64]) -> f64 {
+    (knots[knots.len() - 1] - knots[0]) / STEPS
+}
+
 /// The action between knots where a network expects the least cost: the parabola through the best three, on a grid of its own.
 fn lowest(base: &CostNetwork, knots: &[f64], x: &[f64]) -> f64 {
     let mut costs = vec![0.0; knots.len()];
@@ -104,7 +114,7 @@ fn lowest(base: &CostNetwork, knots: &[f64], x: &[f64]) -> f64 {
         }
         mu = mu.clamp(knots[k - 1], knots[k + 1]);
     }
-    let step = (knots[last] - knots[0]) / STEPS;
+    let step = step(knots);
     knots[0] + ((mu - knots[0]) / step).round() * step
 }
 
