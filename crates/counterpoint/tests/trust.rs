@@ -202,7 +202,9 @@ fn held_out_figures_of_a_learned_policy_count_clusters() {
         let (context, level) = (normal(), normal());
         for _ in 0..5 {
             let action = normal();
-            (x.push(context), a.push(action), users.push(user.to_string()));
+            x.push(context);
+            a.push(action);
+            users.push(user.to_string());
             p.push(Family::Normal.log_density(action, 0.0, 1.0).value.exp());
             y.push((action - context).powi(2) + level + 0.3 * normal());
         }

@@ -328,7 +328,8 @@ impl Seen {
         let last = r.len() - 1 - ends;
         let low = *r.select_nth_unstable_by(ends, f64::total_cmp).1;
         let high = *r.select_nth_unstable_by(last, f64::total_cmp).1;
-        if !(high - low > 1e-9) {
+        let wide = high - low > 1e-9;
+        if !wide {
             return false;
         }
         fit.range = [low, high];
