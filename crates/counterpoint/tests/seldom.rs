@@ -210,7 +210,10 @@ fn a_floor_under_densities_is_found_and_an_even_share_is_none() {
                 true => 0.8 * density + if d.abs() <= 3.0 { 0.2 / 6.0 } else { 0.0 },
                 false => density.max(0.1),
             };
-            (x.push(context), a.push(context + d), p.push(written), y.push(normal()));
+            x.push(context);
+            a.push(context + d);
+            p.push(written);
+            y.push(normal());
         }
         Log::builder().context("x", x).action("a", a).propensity("p", p).reward("r", y).build().unwrap()
     };
