@@ -9,7 +9,8 @@
 //! copies:  s(e) >= 5%  and  s(3 e) <= 4/3 s(e)  at some e <= .05         without:  s(3 e) >= 3 s(e)
 //! ```
 //!
-//! Rows are compared by contexts, actions and outcome, each in units of its spread.
+//! Rows are compared by contexts, actions and outcome, each in units of its spread. Columns in which values repeat are no continuum: codes, scores, prices.
+//! Their steps would look like noise (of a real log of loans 14% of the rows passed for copies), so that rows count as neighbours only where these agree.
 
 use crate::data::{Sample, Sampled, Summaries};
 use crate::error::{Error, Hint, Remedy, Result};
@@ -32,6 +33,9 @@ const MANY: f64 = 0.05;
 
 /// How much larger the share of rows within thrice the distance is among copies, at most.
 const SATURATED: f64 = 4.0 / 3.0;
+
+/// A column is a continuum where at least this share of its values differ from all others.
+const DIFFERENT: f64 = 0.9;
 
 /// Refuses parts in which many rows are near copies of others.
 pub(super) fn refuse_near_copies(valid: &dyn Source, test: &dyn Source) -> Result<()> {
@@ -62,10 +66,14 @@ fn near_copies(asked: &Sampled, others: &Sampled) -> Option<f64> {
         (rows.iter().map(|r| math::powi(r[c] - mean, 2)).sum::<f64>() / n).sqrt()
     };
     let scale: Vec<f64> = (0..width).map(std).map(|s| if s > 0.0 { 1.0 / s } else { 0.0 }).collect();
+    let fine: Vec<bool> = (0..width).map(|c| is_continuum(rows.iter().chain(&known).map(|r| r[c]).collect())).collect();
+    if !fine.contains(&true) {
+        return None;
+    }
     let all: Vec<Vec<f64>> =
         rows.iter().chain(&known).map(|r| r.iter().zip(&scale).map(|(v, s)| v * s).collect()).collect();
     let step = rows.len().div_ceil(ASKED).max(1);
-    let ratios: Vec<f64> = (0..rows.len()).step_by(step).filter_map(|i| ratio(&all, i)).collect();
+    let ratios: Vec<f64> = (0..rows.len()).step_by(step).filter_map(|i| ratio(&all, &fine, i)).collect();
     if ratios.len() < 2 * TENTH {
         return None;
     }
@@ -74,14 +82,23 @@ fn near_copies(asked: &Sampled, others: &Sampled) -> Option<f64> {
     SHARES.iter().find(copies).map(|e| share(*e))
 }
 
-/// The distance of row i to its nearest neighbour, in units of that to the tenth; nothing for rows on a grid, which have others at no distance at all.
-fn ratio(all: &[Vec<f64>], i: usize) -> Option<f64> {
+/// Whether values hardly repeat.
+fn is_continuum(mut values: Vec<f64>) -> bool {
+    let n = values.len();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
+    values.len() as f64 >= DIFFERENT * n as f64
+}
+
+/// The distance of row i to its nearest neighbour, in units of that to the tenth, among rows that agree in all columns that are no continuum; nothing where
+/// these are too few, or lie at no distance at all.
+fn ratio(all: &[Vec<f64>], fine: &[bool], i: usize) -> Option<f64> {
     let mut nearest = [f64::INFINITY; TENTH];
     for other in all.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, r)| r) {
         let last = nearest[TENTH - 1];
         let mut square = 0.0;
-        for (a, b) in all[i].iter().zip(other) {
-            square += (a - b) * (a - b);
+        for ((a, b), fine) in all[i].iter().zip(other).zip(fine) {
+            square += if *fine || a == b { (a - b) * (a - b) } else { f64::INFINITY };
             if square >= last {
                 break;
             }
@@ -135,13 +152,14 @@ mod tests {
                 assert!(near_copies(&asked, &others).is_some_and(|share| share > 0.5), "{by} {times}");
             }
         }
-        // a cube, a line, categories beside numbers, a heavy tail, a yes or no
-        let columns: [fn(usize, f64) -> f64; 5] = [
+        // a cube, a line, categories beside numbers, a heavy tail, a yes or no, codes beside a score and a price
+        let columns: [fn(usize, f64) -> f64; 6] = [
             |_, u| u,
             |c, u| if c == 2 { u } else { 0.0 },
             |c, u| if c < 2 { (5.0 * u).floor() } else { u },
             |_, u| (1.0 - u).powi(-2),
             |c, u| if c == 3 { f64::from(u < 0.1) } else { u },
+            |c, u| (u * [3.0, 400.0, 70.0, 1.1][c]).floor(),
         ];
         for (k, column) in columns.into_iter().enumerate() {
             for seed in 1..20 {
