@@ -35,6 +35,9 @@ const LAST_STEPS: usize = 3;
 const MAIN: f64 = 0.01;
 const BENDS: f64 = 0.002;
 
+/// A penalty on h that matters only where no row lies.
+const LEAST: f64 = 1e-6;
+
 /// The share of the rows that chooses.
 const HELD: f64 = 0.2;
 
@@ -64,7 +67,7 @@ pub struct Index {
     cost: [f64; 2],
     /// Where r lies.
     range: [f64; 2],
-    /// c, with the constant behind it.
+    /// c; the constant is in the curves, whose splines add up to 1.
     main: Vec<f64>,
     /// w.
     along: Vec<f64>,
@@ -117,7 +120,7 @@ impl Index {
         let p = self.columns.len();
         psi.iter_mut().zip(&self.columns).for_each(|(f, unit)| *f = standard(*f, *unit));
         let m = dot(&psi[..p], &self.along);
-        let level = self.main[p] + dot(&psi[..p], &self.main[..p]);
+        let level = dot(&psi[..p], &self.main);
         for (o, g) in out.iter_mut().zip(knots) {
             let r = (g - self.action[0]) / self.action[1] - m;
             let (value, _) = curves(&self.curves, self.range, r, m);
@@ -130,7 +133,7 @@ impl Index {
         self.contexts.check(d)?;
         let p = self.columns.len();
         let fits = self.contexts.dim() == p + 1
-            && self.main.len() == p + 1
+            && self.main.len() == p
             && self.along.len() == p
             && self.curves.len() == 2 * SPLINES;
         let pairs = self.columns.iter().chain([&self.action, &self.cost, &self.range]).flatten();
@@ -285,7 +288,7 @@ impl Seen {
     fn along_path(&self, rows: (usize, usize), last: f64, mut seen: impl FnMut(f64, &Numbers)) -> Numbers {
         let mut fit = Numbers {
             range: [-1.0, 1.0],
-            main: vec![0.0; self.p + 1],
+            main: vec![0.0; self.p],
             along: vec![0.0; self.p],
             curves: vec![0.0; 2 * SPLINES],
         };
@@ -335,10 +338,8 @@ impl Seen {
         fit.range = [low, high];
         let Some(solved) = self.solve(fit, rows, penalty, false) else { return false };
         let p = self.p;
-        fit.main[..p].copy_from_slice(&solved[..p]);
+        fit.main.copy_from_slice(&solved[..p]);
         fit.curves.copy_from_slice(&solved[p..p + 2 * SPLINES]);
-        // the constant is in the curves, whose splines add up to 1
-        fit.main[p] = 0.0;
         true
     }
 
@@ -395,7 +396,7 @@ impl Seen {
     fn says(&self, fit: &Numbers, i: usize) -> f64 {
         let psi = self.row(i);
         let m = dot(psi, &fit.along);
-        fit.main[self.p] + dot(psi, &fit.main[..self.p]) + curves(&fit.curves, fit.range, self.a[i] - m, m).0
+        dot(psi, &fit.main) + curves(&fit.curves, fit.range, self.a[i] - m, m).0
     }
 
     /// The mean squared error of the rows from..to.
@@ -409,7 +410,7 @@ impl Seen {
         let bends = |v: &[f64]| v.windows(3).map(|b| b[0] - 2.0 * b[1] + b[2]).fold(0.0, |s, b| s + b * b);
         let (h, g) = fit.curves.split_at(SPLINES);
         self.error(fit, rows)
-            + MAIN * squares(&fit.main[..self.p])
+            + MAIN * squares(&fit.main)
             + BENDS * (bends(h) + bends(g))
             + LEAST * squares(h)
             + penalty * (squares(g) + squares(&fit.along))
@@ -428,9 +429,6 @@ impl Seen {
         }
     }
 }
-
-/// A penalty on h that matters only where no row lies.
-const LEAST: f64 = 1e-6;
 
 /// Adds the penalties to the matrix of (c, h, g, change of w).
 fn penalise(a: &mut [f64], k: usize, p: usize, penalty: f64) {

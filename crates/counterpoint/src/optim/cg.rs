@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use super::descent::{Descent, Direction, steepest};
 use super::line_search::LineSearch;
 use super::point::{Counted, Point, dot, norm};
-use super::{Objective, Optimiser, Optimum, Progress};
+use super::{Curvature, Objective, Optimiser, Optimum, Progress};
 use crate::error::Result;
 
 /// Nonlinear conjugate gradients.
@@ -40,11 +40,12 @@ impl Default for Cg {
 }
 
 impl Optimiser for Cg {
-    fn minimise(
+    fn go_on(
         &self,
         f: &mut dyn Objective,
         start: &[f64],
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        _: &mut Curvature,
     ) -> Result<Optimum> {
         let descent = Descent {
             gradient_tolerance: self.gradient_tolerance,

@@ -41,15 +41,6 @@ impl Default for Lbfgs {
 }
 
 impl Optimiser for Lbfgs {
-    fn minimise(
-        &self,
-        f: &mut dyn Objective,
-        start: &[f64],
-        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Optimum> {
-        self.go_on(f, start, watch, &mut Curvature::default())
-    }
-
     fn go_on(
         &self,
         f: &mut dyn Objective,

@@ -90,7 +90,9 @@ pub trait Optimiser {
         f: &mut dyn Objective,
         start: &[f64],
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Optimum>;
+    ) -> Result<Optimum> {
+        self.go_on(f, start, watch, &mut Curvature::default())
+    }
 
     /// The same for a run that goes on where another of the same objective, or of one much like it, has ended: what that one has learned of
     /// the curvature is used, and what this one learns is left in `known`. A solver that remembers nothing begins anew.
@@ -100,10 +102,7 @@ pub trait Optimiser {
         start: &[f64],
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
         known: &mut Curvature,
-    ) -> Result<Optimum> {
-        let _ = known;
-        self.minimise(f, start, watch)
-    }
+    ) -> Result<Optimum>;
 }
 
 /// Where a run ended: always the best of the accepted iterates, however it ended.
@@ -185,19 +184,6 @@ impl Default for Method {
 }
 
 impl Optimiser for Method {
-    fn minimise(
-        &self,
-        f: &mut dyn Objective,
-        start: &[f64],
-        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Optimum> {
-        match self {
-            Method::Lbfgs(solver) => solver.minimise(f, start, watch),
-            Method::Cg(solver) => solver.minimise(f, start, watch),
-            Method::Newton(solver) => solver.minimise(f, start, watch),
-        }
-    }
-
     fn go_on(
         &self,
         f: &mut dyn Objective,

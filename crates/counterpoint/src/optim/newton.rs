@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use super::descent::{Descent, Direction, steepest};
 use super::line_search::LineSearch;
 use super::point::{Counted, Point, dot, norm};
-use super::{Objective, Optimiser, Optimum, Progress};
+use super::{Curvature, Objective, Optimiser, Optimum, Progress};
 use crate::error::Result;
 
 /// Truncated Newton with conjugate gradients inside (Nocedal and Wright, algorithm 7.1).
@@ -38,11 +38,12 @@ impl Default for Newton {
 }
 
 impl Optimiser for Newton {
-    fn minimise(
+    fn go_on(
         &self,
         f: &mut dyn Objective,
         start: &[f64],
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        _: &mut Curvature,
     ) -> Result<Optimum> {
         let descent = Descent {
             gradient_tolerance: self.gradient_tolerance,

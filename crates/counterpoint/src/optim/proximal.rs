@@ -54,15 +54,6 @@ impl<O: Default> Default for Proximal<O> {
 }
 
 impl<O: Optimiser> Optimiser for Proximal<O> {
-    fn minimise(
-        &self,
-        f: &mut dyn Objective,
-        start: &[f64],
-        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Optimum> {
-        self.go_on(f, start, watch, &mut Curvature::default())
-    }
-
     fn go_on(
         &self,
         f: &mut dyn Objective,

@@ -220,21 +220,28 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The record of a footer, whose second field is the list of the nodes of the schema.
     fn footer(&mut self, tree: &mut Tree) -> std::result::Result<(), Fault> {
-        let mut field = 0i64;
-        loop {
-            let head = self.byte()?;
-            if head & 15 == 0 {
-                return Ok(());
-            }
-            field = match head >> 4 {
-                0 => zigzag(self.number()?),
-                step => field + i64::from(step),
-            };
-            match (field, head & 15) {
+        let mut last = 0;
+        while let Some((field, kind)) = self.field(last)? {
+            match (field, kind) {
                 (2, 9) => self.schema(tree)?,
-                (_, kind) => self.pass(kind, DEPTH)?,
+                _ => self.pass(kind, DEPTH)?,
             }
+            last = field;
         }
+        Ok(())
+    }
+
+    /// The number and the kind of the field behind the field `last`; nothing at the end of a record.
+    fn field(&mut self, last: i64) -> std::result::Result<Option<(i64, u8)>, Fault> {
+        let head = self.byte()?;
+        if head & 15 == 0 {
+            return Ok(None);
+        }
+        let number = match head >> 4 {
+            0 => zigzag(self.number()?),
+            step => last.wrapping_add(i64::from(step)),
+        };
+        Ok(Some((number, head & 15)))
     }
 
     fn schema(&mut self, tree: &mut Tree) -> std::result::Result<(), Fault> {
@@ -254,21 +261,15 @@ impl Walk<'_> {
 
     /// A record: its fields up to the one that ends it. `look` is told those that are whole numbers.
     fn record(&mut self, mut look: impl FnMut(i64, u64), depth: usize) -> std::result::Result<(), Fault> {
-        let mut field = 0i64;
-        loop {
-            let head = self.byte()?;
-            if head & 15 == 0 {
-                return Ok(());
-            }
-            field = match head >> 4 {
-                0 => zigzag(self.number()?),
-                step => field + i64::from(step),
-            };
-            match head & 15 {
+        let mut last = 0;
+        while let Some((field, kind)) = self.field(last)? {
+            match kind {
                 4..=6 => look(field, u64::try_from(zigzag(self.number()?)).unwrap_or(u64::MAX)), // below 0: no length
-                kind => self.pass(kind, depth)?,
+                _ => self.pass(kind, depth)?,
             }
+            last = field;
         }
+        Ok(())
     }
 
     /// A value of this kind.
