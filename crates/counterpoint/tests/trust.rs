@@ -402,6 +402,30 @@ fn densities_that_are_not_those_of_the_actions_are_refused() {
     }
 }
 
+/// In the last quarter of the log another policy acted, and the densities are still those of the old one: all rows together hide it, their order shows it. A price
+/// that stays for eight rows is no such thing, though nobody said that these rows belong together.
+#[test]
+fn densities_of_another_time_are_refused() {
+    let judged = |stale: bool, stays: usize, seed: u64| {
+        let world = rows(8000, seed, |_, _, e| e);
+        let late = |i: usize| stale && i >= 6000;
+        let noise = |i: usize| (world[i / stays * stays][1] - world[i / stays * stays][0]) / 0.4;
+        let action = |i: usize| if late(i) { 0.6 + 0.7 * noise(i) } else { noise(i) };
+        let p = |i: usize| Family::Normal.log_density(action(i), 0.0, 1.0).value.exp();
+        let column = |f: &dyn Fn(usize) -> f64| (0..world.len()).map(f).collect::<Vec<f64>>();
+        let log = Log::builder().context("age", column(&|i| world[i][0])).action("a", column(&action));
+        let log = log.propensity("p", column(&p)).reward("r", column(&|i| world[i][2] + f64::from(u8::from(late(i)))));
+        judge(&log.build().unwrap(), &Gauss(|_| 0.3, 0.8), &Terms::default()).unwrap()
+    };
+    let stale = judged(true, 1, 31);
+    assert_eq!(stale.verdict, Verdict::Invalid, "{stale}");
+    assert!(stale.reasons.iter().any(|r| r.contains("of the log, in its own order")), "{stale}");
+    for seed in 32..36 {
+        let sessions = judged(false, 8, seed);
+        assert!(sessions.coverage.as_ref().unwrap().densities.is_none(), "{sessions}");
+    }
+}
+
 /// Three losses of -60 among the valid rows, none among the test rows: the gain of .2 is not certain, and the interval says so.
 #[test]
 fn losses_that_only_valid_rows_show_are_allowed_for() {

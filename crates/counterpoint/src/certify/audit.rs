@@ -3,7 +3,9 @@
 //! For every density q that the log supports, E[q(a|x) / p(a|x) | x] = 1: that is what a density p means. It holds for the policy's weights, and
 //! it holds for any other q. So the fitted law of the log, half as wide and moved about, is weighed like a policy. Mass that the log does not
 //! support makes such a mean less than 1, chance makes it a little more. Much more than 1, in all contexts or in some, is made only by densities that
-//! are not those of the actions beside them: of another policy, of another day, of another row, on another scale.
+//! are not those of the actions beside them: of another policy, of another day, of another row, on another scale. Contexts do not tell one day from another, but
+//! the order of the rows does, since logs are written as time goes by: halves and quarters of it are looked at as well. There rows may belong together though nobody said
+//! so (the visits of one user, a price that stays for an hour), so what excess there is must stand out among eighths of such a stretch too.
 //!
 //! Densities that are kept above a floor are too large where actions are rare, which makes weights there too small: no mean is above 1. But they leave a
 //! trace, many rows with the very same smallest density f. If it is theirs, f times the length of the stretches that their actions cover is their share of
@@ -20,11 +22,18 @@ use crate::math;
 /// Where the probes stand, in stds of the fitted law.
 const PLACES: [f64; 3] = [-0.7, 0.0, 0.7];
 
-/// Standard errors above 1 of a mean weight that is not chance: 3e-5 for one of the cells, of which there are at most 27.
+/// Standard errors above 1 of a mean weight that is not chance: 3e-5 for one of the cells, of which there are at most 45.
 const ERRORS: f64 = 4.0;
 
 /// Less than this above 1 does little harm.
 const EXCESS: f64 = 0.15;
+
+/// Parts of the log in its own order that are looked at: halves and quarters ..
+const STRETCHES: [usize; 2] = [2, 4];
+
+/// .. by what so many pieces of each say, and by how many errors of these pieces they must be off: .0008 for one stretch whose rows belong together.
+const PIECES: usize = 8;
+const PIECE_ERRORS: f64 = 5.0;
 
 /// Rows with the smallest density of all, as a share of the rows, from which on it may be a floor; and how near to it, in ln, they are.
 const FLOORED: f64 = 0.01;
@@ -75,9 +84,46 @@ pub(super) fn audit(
                 },
             ));
         }
+        for count in STRETCHES {
+            found.extend((0..count).filter_map(|k| stretch(t, &asked, (k, count), weighting, terms)));
+        }
     }
     let strength = |r: &Region| (r.mean_weight.estimate - 1.0) / r.mean_weight.std_error;
     found.into_iter().reduce(|best, r| if strength(&r) > strength(&best) { r } else { best })
+}
+
+/// The k-th of `count` parts of the log in its order, if the mean of these ratios there is more above 1 than chance makes it.
+fn stretch(
+    t: &Rows,
+    ratios: &[f64],
+    (k, count): (usize, usize),
+    weighting: Weighting,
+    terms: &Terms,
+) -> Option<Region> {
+    let end = |k: usize| k * t.len() / count;
+    let rows = end(k)..end(k + 1);
+    let size = rows.len().div_ceil(PIECES);
+    if rows.len() < FEWEST {
+        return None;
+    }
+    let omega = &t.sample.omega;
+    let total = |f: &dyn Fn(usize) -> f64, rows: std::ops::Range<usize>| rows.map(f).sum::<f64>();
+    let s = total(&|i| omega[i], rows.clone());
+    let mean = total(&|i| omega[i] * ratios[i], rows.clone()) / s;
+    let own = total(&|i| weighting.squared(omega[i]) * math::powi(ratios[i] - mean, 2), rows.clone()).sqrt() / s;
+    let starts = rows.clone().step_by(size);
+    let pieces = starts.map(|from| total(&|i| omega[i] * (ratios[i] - mean), from..(from + size).min(rows.end)));
+    let squares: f64 = pieces.map(|p| p * p).sum();
+    let between = (squares * PIECES as f64 / (PIECES - 1) as f64).sqrt() / s;
+    let excess = mean - 1.0;
+    let beyond = excess > EXCESS && excess > ERRORS * own && excess > PIECE_ERRORS * between;
+    let percent = |k: usize| 100 * k / count;
+    beyond.then(|| Region {
+        contexts: format!("rows from {}% to {}% of the log, in its own order", percent(k), percent(k + 1)),
+        share: 1.0 / count as f64,
+        mean_weight: Interval::normal((mean, own.max(between)), terms),
+        unsupported: false,
+    })
 }
 
 /// Densities that were kept above a floor, as a region; one action only.

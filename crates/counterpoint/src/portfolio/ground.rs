@@ -7,7 +7,7 @@ use super::fitted::Fitted;
 use super::guard::{Guard, prices};
 use super::judge::{Acts, Judge, between_knots};
 use super::table::Table;
-use super::{Effort, Line, SHARES, STEPS};
+use super::{Effort, Line, SHARES, STEPS, WIDER};
 use crate::budget::Budget;
 use crate::certify::Gate;
 use crate::data::Outcome;
@@ -216,7 +216,26 @@ impl<'a> Ground<'a> {
         // a quick search looks at every other share
         let step = if self.effort == Effort::Quick { 2 } else { 1 };
         let shares = self.choice.std_share.map_or_else(|| SHARES.iter().copied().step_by(step).collect(), |s| vec![s]);
-        engine.map(&shares, |share| self.at_share(*share, planned)).into_iter().flatten().collect()
+        self.at_shares(&shares, planned, engine)
+    }
+
+    /// Every planned rule with more noise than the log's own spread, unless the stack's passes the gate with less.
+    pub(super) fn wider(
+        &self,
+        planned: &[Planned],
+        candidates: &[Candidate],
+        gate: &Gate,
+        engine: &Engine,
+    ) -> Vec<Candidate> {
+        let (n, rows, whole) = (self.table.n() as f64, self.table.rows as f64, self.choice.step.unwrap_or(1.0));
+        let own = |c: &&Candidate| c.rule == self.stack() && c.step == whole;
+        let supported = candidates.iter().filter(own).any(|c| c.passes(gate, n, rows));
+        let shares: &[f64] = if supported || self.choice.std_share.is_some() { &[] } else { &WIDER };
+        self.at_shares(shares, planned, engine)
+    }
+
+    fn at_shares(&self, shares: &[f64], planned: &[Planned], engine: &Engine) -> Vec<Candidate> {
+        engine.map(shares, |share| self.at_share(*share, planned)).into_iter().flatten().collect()
     }
 
     /// The chosen rule at shares between those that were tried, and below the smallest: what noise costs grows with the square of its std, so that
@@ -239,7 +258,7 @@ impl<'a> Ground<'a> {
         }
         let between = |s: f64| ((s * chosen.share).sqrt() * 1000.0).round() / 1000.0;
         let shares = [between(below), between(above)].into_iter().filter(|s| s.is_finite() && tried().all(|t| t != *s));
-        engine.map(&shares.collect::<Vec<f64>>(), |share| self.at_share(*share, &plan)).into_iter().flatten().collect()
+        self.at_shares(&shares.collect::<Vec<f64>>(), &plan, engine)
     }
 
     fn at_share(&self, share: f64, planned: &[Planned]) -> Vec<Candidate> {

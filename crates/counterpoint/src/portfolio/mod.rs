@@ -3,7 +3,7 @@
 //! 1. **Survey.** On which scale do actions lie, are they points of a grid, what did the log do given the context?
 //! 2. **Models.** Ridge regressions, an index, boosted trees, networks and trees around their best action predict the cost of every action, cross-fitted: the model that
 //!    speaks of a row has not seen it. A stack of them has the weights that predict best.
-//! 3. **Candidates.** The greedy rule of every model and of the stack, with noise from a fiftieth of the log's own spread to nearly all of
+//! 3. **Candidates.** The greedy rule of every model and of the stack, with noise from a fiftieth of the log's own spread (less, where that is not enough) to nearly all of
 //!    it, all the way or part of the way from what the log did.
 //! 4. **Choice.** Doubly robust values on held-out rows, behind the gate of the certificate: a policy that cannot be certified is
 //!    not worth finding.
@@ -45,6 +45,10 @@ use tail::Tail;
 
 /// Shares of the log's spread that are tried as the std of a policy.
 const SHARES: [f64; 15] = [0.018, 0.023, 0.03, 0.04, 0.055, 0.075, 0.1, 0.13, 0.18, 0.24, 0.32, 0.42, 0.55, 0.7, 0.9];
+
+/// Shares that are tried where the log does not support the stack's rule with any of those: a log that follows its own rule closely and explores a little acts far less wherever it
+/// explores than its spread says, and only more noise finds enough of its rows there.
+const WIDER: [f64; 4] = [1.2, 1.5, 1.8, 2.0];
 
 /// How often the noise of the best rule is looked for between the shares that were tried.
 const FINER: usize = 2;
@@ -211,6 +215,7 @@ impl Scene<'_> {
         let (n, rows) = (table.n() as f64, table.rows as f64);
         let mut planned = ground.greedy_rules();
         let mut candidates = ground.candidates(&planned, engine);
+        candidates.extend(ground.wider(&planned, &candidates, &options.gate, engine));
         let (mut order, mut words) = choose(&candidates, &options.gate, (n, rows));
         if !self.guards.is_empty() {
             let mixed = ground.mixed_rules(&candidates, &options.gate);
