@@ -4,7 +4,8 @@
 //! is, whatever it plays: `deploy` is then an error. In others the policy mirrors the log about the best action (again no gain), plays
 //! where the log never was (worse, but no row shows it), or is truly better. [`CELLS`] and [`ATTACKS`] helped to find the rules, [`FOES`] and
 //! [`STRANGERS`] came after them, [`NEWCOMERS`] last; in [`LEARNABLE`] worlds the policy is not given but learned from the log, and [`QUESTIONS`]
-//! ask something other than whether to deploy. [`SIEGES`] are whole logs, whose rows may know of each other or be wrong in part.
+//! ask something other than whether to deploy. [`sieges`] are whole logs, whose rows may know of each other or be wrong in part, and logs that are right in every
+//! way to randomise.
 
 mod attacks;
 mod cells;
@@ -13,6 +14,7 @@ mod laws;
 mod learned;
 mod newcomers;
 mod questions;
+mod right;
 mod rows;
 mod siege;
 mod strangers;
@@ -26,7 +28,7 @@ pub use questions::{QUESTIONS, Question, asked};
 pub use rows::{
     Leads, Miswritten, Unlogged, clusters, leads, miswritten, run_clusters, run_unequal_clusters, unequal_clusters,
 };
-pub use siege::{Row, SIEGES, Siege, Sight, besiege};
+pub use siege::{Row, Siege, Sight, besiege};
 pub use strangers::STRANGERS;
 
 use crate::validity::Rate;
@@ -264,6 +266,11 @@ pub struct Cell {
 /// A standard normal number.
 pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
+}
+
+/// Every whole log.
+pub fn sieges() -> impl Iterator<Item = &'static Siege> {
+    siege::SIEGES.iter().chain(right::RIGHT)
 }
 
 /// A number between 0 and 1.

@@ -36,6 +36,8 @@ pub enum Sight {
     Open,
     /// They cannot: the same rows may come from a log that is right.
     Hidden,
+    /// Nothing is wrong: a refusal is an error.
+    Right,
 }
 
 /// A world of whole logs.
@@ -102,23 +104,23 @@ pub fn besiege(siege: &Siege, n: usize, logs: usize, seed: u64) -> Outcomes {
 }
 
 /// So many rows, each for itself.
-fn rows(n: usize, r: &mut ChaCha8Rng, mut one: impl FnMut(usize, &mut ChaCha8Rng) -> Row) -> Vec<Row> {
+pub(super) fn rows(n: usize, r: &mut ChaCha8Rng, mut one: impl FnMut(usize, &mut ChaCha8Rng) -> Row) -> Vec<Row> {
     (0..n).map(|i| one(i, r)).collect()
 }
 
-fn row(x: Vec<f64>, (a, p): (f64, f64), y: f64) -> Row {
+pub(super) fn row(x: Vec<f64>, (a, p): (f64, f64), y: f64) -> Row {
     Row { x, a: vec![a], p, y, cluster: None }
 }
 
-fn two(r: &mut ChaCha8Rng) -> Vec<f64> {
+pub(super) fn two(r: &mut ChaCha8Rng) -> Vec<f64> {
     vec![normal(r), 2.0 * uniform(r) - 1.0]
 }
 
-fn normals(d: usize, r: &mut ChaCha8Rng) -> Vec<f64> {
+pub(super) fn normals(d: usize, r: &mut ChaCha8Rng) -> Vec<f64> {
     (0..d).map(|_| normal(r)).collect()
 }
 
-fn density(a: f64, mean: f64, std: f64) -> f64 {
+pub(super) fn density(a: f64, mean: f64, std: f64) -> f64 {
     Family::Normal.log_density(a, mean, std).value.exp()
 }
 
@@ -211,7 +213,7 @@ fn with(
 }
 
 /// What most worlds have in common.
-const PLAIN: Siege = Siege {
+pub(super) const PLAIN: Siege = Siege {
     name: "",
     truth: Truth::NoGain,
     sight: Sight::Open,
@@ -226,7 +228,7 @@ const PLAIN: Siege = Siege {
 const NEAR: fn() -> Box<dyn TargetPolicy> = || Box::new(Gauss { mean: |x| 0.3 * x[0] + 0.4, std: |_| 0.6 });
 
 /// Every world.
-pub const SIEGES: &[Siege] = &[
+pub(super) const SIEGES: &[Siege] = &[
     // rows that are right, and few where it matters
     Siege {
         name: "harm in 4% of 30 contexts, where the log acts too",

@@ -147,18 +147,23 @@ pub(super) fn floor(law: &Law, parts: [&Rows; 2], terms: &Terms) -> Option<Regio
     if 2 * others.len() < above {
         return None;
     }
-    // stretches below and above all other rows, in stds of the law, and how long they are on the scale of the actions
-    let z = |floored: bool| {
-        let of = rows.iter().filter(move |(p, i)| at_floor(p, *i) == floored);
-        of.map(|(p, i)| law.place(p, *i)).collect::<Vec<f64>>()
+    // stretches below and above all other rows, in stds of the law, and how long they are on the scale of the actions. Who explores an even range of actions does so
+    // whatever the rule says, and who explores around the rule does so whatever the action: a stretch ends where either does
+    let of = |floored: bool, value: &dyn Fn(&Rows, usize) -> f64| {
+        let of = rows.iter().filter(|(p, i)| at_floor(p, *i) == floored);
+        let mut of: Vec<f64> = of.map(|(p, i)| value(p, *i)).collect();
+        of.sort_by(f64::total_cmp);
+        of
     };
-    let (mut inner, outer) = (z(false), z(true));
-    inner.sort_by(f64::total_cmp);
-    // one row in a hundred at either end of the others may lie beyond, since laws are fitted
-    let ends = [inner[inner.len() / 100], inner[inner.len() - 1 - inner.len() / 100]];
-    let end = |f: fn(f64, f64) -> f64, from: f64| outer.iter().copied().fold(from, f);
-    let (low, high) = (end(f64::min, ends[0]), end(f64::max, ends[1]));
-    let lengths = |(p, i): &(&Rows, usize)| law.length(p.x(*i), [low, ends[0]]) + law.length(p.x(*i), [ends[1], high]);
+    let (inner, outer) = (of(false, &|p, i| law.place(p, i)), of(true, &|p, i| law.place(p, i)));
+    let actions = of(true, &|p, i| p.a(i, 0));
+    // one row in a hundred at either end may lie beyond, since laws are fitted
+    let within = |sorted: &[f64]| [sorted[sorted.len() / 100], sorted[sorted.len() - 1 - sorted.len() / 100]];
+    let (ends, [low, high], range) = (within(&inner), within(&outer), within(&actions));
+    let lengths = |(p, i): &(&Rows, usize)| {
+        let length = |stretch: [f64; 2]| law.length(p.x(*i), stretch, range);
+        length([low, ends[0]]) + length([ends[1], high])
+    };
     let expected = math::exp(least) * rows.iter().map(lengths).sum::<f64>() / n;
     let beyond = |z: &[f64]| z.iter().filter(|z| **z < ends[0] || **z > ends[1]).count() as f64;
     // an even law of some contexts has the smallest density in their midst

@@ -253,11 +253,11 @@ impl Law {
         self.columns[0].z(rows.x(i), rows.a(i, 0))
     }
 
-    /// How long a stretch of these stds is on the scale of the first action; 0 where its ends have changed places.
-    pub(super) fn length(&self, x: &[f64], [from, to]: [f64; 2]) -> f64 {
+    /// How long the part of a stretch of these stds is that lies between two values of the first action; 0 where ends have changed places.
+    pub(super) fn length(&self, x: &[f64], [from, to]: [f64; 2], [least, most]: [f64; 2]) -> f64 {
         let column = &self.columns[0];
         let (mean, std) = column.at(x);
-        let at = |z: f64| column.scale.action(mean + z * std);
+        let at = |z: f64| column.scale.action(mean + z * std).clamp(least, most);
         (at(to) - at(from)).max(0.0)
     }
 

@@ -9,8 +9,8 @@ use counterpoint_lab::protocol::{Rule, Setup, run};
 use counterpoint_lab::suite::Method;
 use counterpoint_lab::validity::{Candidate, World, crossings, family, lower_ends, tally};
 use counterpoint_lab::worlds::{
-    LEARNABLE, Miswritten, QUESTIONS, SIEGES, Sight, Truth, Unlogged, advised, all, asked, besiege, leads, learned,
-    miswritten, refusals, run as run_cell, run_clusters, run_unequal_clusters,
+    LEARNABLE, Miswritten, QUESTIONS, Sight, Truth, Unlogged, advised, all, asked, besiege, leads, learned, miswritten,
+    refusals, run as run_cell, run_clusters, run_unequal_clusters,
 };
 
 /// Simulate logs whose truth is known: how often intervals hold it, worse policies are deployed, better ones found.
@@ -317,10 +317,11 @@ fn sieges(ask: &Validity) {
     for (sight, title) in [
         (Sight::Open, "Whole logs: deploy is an error but for the better ones"),
         (Sight::Hidden, "Whole logs that no look at the rows can tell from right ones"),
+        (Sight::Right, "Whole logs that are right, and a policy that is better: refused is an error"),
     ] {
         say::result(format_args!("\n### {title}\n\n{} logs per cell\n", ask.logs));
         say::result(format_args!("| world | n | refused | deploy | missing |\n|---|---|---|---|---|"));
-        for siege in SIEGES.iter().filter(|s| s.sight == sight && s.name.contains(&ask.only)) {
+        for siege in counterpoint_lab::worlds::sieges().filter(|s| s.sight == sight && s.name.contains(&ask.only)) {
             for &n in siege.rows.iter().filter(|n| ask.holds(**n)) {
                 let o = besiege(siege, n, ask.logs, ask.seed);
                 let refused = o.refused.share();
