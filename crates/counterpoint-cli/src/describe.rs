@@ -46,7 +46,7 @@ impl Describe {
         let p = &facts.propensity;
         say::line(format_args!("  between {:.4} and {:.4}", p.range.0, p.range.1));
         say::line(format_args!(
-            "  integrate to {:.3} ± {:.3} over the central range of actions (should be 1): {}",
+            "  integrate to {:.3} ± {:.3} over the central range of actions (1, less where the log keeps to a part of it): {}",
             p.ratio,
             p.std_error,
             if p.plausible { "plausible" } else { "NOT plausible" }

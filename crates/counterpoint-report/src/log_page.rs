@@ -85,7 +85,10 @@ fn propensity_tile(r: &LogReport) -> Tile {
     let p = &r.propensities;
     let row = Row { name: String::new(), class: "policy", interval: p.integral, said: String::new() };
     let panel = Panel { rows: vec![row], axis: String::new(), reference: Some(1.0), tolerated: Some((0.9, 1.1)) };
-    let description = format!("The propensities integrate to {}; should be 1.", number(p.integral.estimate));
+    let description = format!(
+        "The propensities integrate to {}; should be 1, or less where the log keeps to a part of the range.",
+        number(p.integral.estimate)
+    );
     let caption = Caption { title: "Integral of the propensities", description: &description };
     Tile {
         name: if p.estimated.is_empty() { "Propensities" } else { "Propensities (estimated)" }.into(),
@@ -94,7 +97,7 @@ fn propensity_tile(r: &LogReport) -> Tile {
         standing: if p.plausible { "good" } else { "bad" },
         chart: chart::forest(&[panel], chart::TILE, caption).map(minijinja::Value::from_safe_string),
         words: format!(
-            "The mean of 1/p over the central range of actions, divided by its length: 1 if they are densities. {}",
+            "The mean of 1/p over the central range of actions, divided by its length: 1 if they are densities, less where the log keeps to a part of the range in each context. {}",
             p.estimated
         ),
     }

@@ -12,10 +12,17 @@ pub use rounding::Rounding;
 use crate::data::{ActionQuantiles, Digest, Outcome, Propensities, Quantiles, Sample, Summaries, Summary};
 use crate::error::{Error, Result};
 use crate::folds::{Mass, OutcomeFacts, PropensityMass};
+use crate::math;
 use crate::source::Source;
 use reach::Rows;
 use serde::Serialize;
 use std::fmt;
+
+/// Levels at which quantiles of an action are looked at for points of a grid.
+const LEVELS: usize = 500;
+
+/// A mean of 1/p below this share of the range: the log acts in next to none of it, or densities are far too large.
+const LEAST_RATIO: f64 = 0.1;
 
 /// A log in figures.
 #[derive(Clone, Debug, Serialize)]
@@ -66,8 +73,10 @@ pub struct ColumnFacts {
 /// E_{a ~ p} [1{low <= a <= high} / p(a|x)] = high - low
 /// ```
 ///
-/// whatever the context, so the mean of 1/p over the rows between the 1% and the 99% quantile, divided by their distance (for
-/// vector actions: by the volume of the box), should be 1. A ratio of 2 says that densities are half of what they should be.
+/// where the log acts anywhere between the two, so the mean of 1/p over the rows between the 1% and the 99% quantile, divided by their distance (for
+/// vector actions: by the volume of the box), should be 1. A ratio of 2 says that densities are half of what they should be. Less than 1 says little: a log
+/// that keeps to a part of the range in each context has no rows in the rest of it. Where actions are points of a grid, or stop at bounds, propensities may be
+/// probabilities, and 1/p then averages to the number of such points, which is added to the range.
 #[derive(Clone, Debug, Serialize)]
 pub struct PropensityCheck {
     /// The ratio; should be about 1.
@@ -76,7 +85,7 @@ pub struct PropensityCheck {
     pub std_error: f64,
     /// Smallest and largest propensity.
     pub range: (f64, f64),
-    /// Whether it is believable: within 10% or three standard errors of 1, and not rounded coarsely.
+    /// Whether it is believable: at most 10% or three standard errors above 1, not less than a tenth, and not rounded coarsely.
     pub plausible: bool,
     /// How coarsely they were rounded, where that matters.
     pub rounding: Option<Rounding>,
@@ -118,7 +127,8 @@ pub fn describe(log: &dyn Source) -> Result<Description> {
     let nonzero = log.get(OutcomeFacts)?;
     let central: Vec<(f64, f64)> = actions.iter().map(|a| (a.quantiles[1], a.quantiles[5])).collect();
     let mass = log.get(PropensityMass { central: central.clone() })?;
-    let propensity = PropensityCheck::of(&mass, &central).with(Rounding::of(log, summaries.rows)?);
+    let points = point_masses(&quantiles.actions);
+    let propensity = PropensityCheck::of(&mass, &central, points).logged(Rounding::of(log, summaries.rows)?);
     let sample =
         Rows::new(log.get(Sample::of(summaries.rows, reach::ROWS).without_contexts())?, total, log.schema().weighting);
     let level = |level: f64| quantiles.actions[0].quantile(level);
@@ -167,7 +177,24 @@ pub fn check_propensities(log: &dyn Source) -> Result<PropensityCheck> {
     let actions = log.get(ActionQuantiles)?;
     let central: Vec<(f64, f64)> = actions.iter().map(|a| (a.quantile(0.01), a.quantile(0.99))).collect();
     let rounding = Rounding::of(log, log.get(Summaries)?.rows)?;
-    Ok(PropensityCheck::of(&log.get(PropensityMass { central: central.clone() })?, &central).with(rounding))
+    let points = point_masses(&actions);
+    let mass = log.get(PropensityMass { central: central.clone() })?;
+    Ok(PropensityCheck::of(&mass, &central, points).logged(rounding))
+}
+
+/// How many values between the 1% and the 99% quantile of the action have a probability of their own: the points of a grid, or bounds and defaults that many
+/// rows share; none is known of several actions.
+fn point_masses(actions: &[Digest]) -> usize {
+    let [action] = actions else { return 0 };
+    let level = |k: usize| 0.01 + 0.98 * k as f64 / (LEVELS - 1) as f64;
+    let values: Vec<f64> = (0..LEVELS).map(|k| action.quantile(level(k))).collect();
+    // between two points of a grid a quantile may lie anywhere
+    let shared = |least: usize| -> Vec<usize> {
+        values.chunk_by(|a, b| a == b).map(<[f64]>::len).filter(|n| *n >= least).collect()
+    };
+    let points = shared(2);
+    let grid = points.iter().sum::<usize>() * 10 >= LEVELS * 9;
+    if grid { points.len() } else { shared(LEVELS / 50).len() }
 }
 
 impl PropensityCheck {
@@ -181,23 +208,35 @@ impl PropensityCheck {
         }
         (!self.plausible).then(|| {
             format!(
-                "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be 1)",
-                self.ratio
+                "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be {})",
+                self.ratio,
+                if self.ratio < 1.0 { "1, or a little less where the log hardly explores" } else { "1" }
             )
         })
     }
 
-    /// The check over a box: for each action where its central range begins and ends.
-    pub(crate) fn of(mass: &Mass, central: &[(f64, f64)]) -> Self {
-        let volume: f64 = central.iter().map(|(low, high)| high - low).product();
+    /// The check over a box: for each action where its central range begins and ends, and how many actions have a probability of their own.
+    pub(crate) fn of(mass: &Mass, central: &[(f64, f64)], points: usize) -> Self {
         let s = &mass.inverse;
+        let far = |volume: f64| math::ln(s.mean() / volume).abs();
+        let length: f64 = central.iter().map(|(low, high)| high - low).product();
+        // propensities may be densities, probabilities, or either by action
+        let volumes = [length, points as f64, length + points as f64];
+        let nearer = |a: f64, b: f64| if b > 0.0 && far(b) < far(a) { b } else { a };
+        let volume = volumes.into_iter().fold(length, nearer);
         let (ratio, std_error) = (s.mean() / volume, s.std() / s.n.sqrt() / volume);
-        let plausible = volume > 0.0 && (ratio - 1.0).abs() <= (3.0 * std_error).max(0.1);
-        PropensityCheck { ratio, std_error, range: mass.range, plausible, rounding: None }
+        let check = PropensityCheck { ratio, std_error, range: mass.range, plausible: false, rounding: None };
+        PropensityCheck { plausible: volume > 0.0 && (ratio - 1.0).abs() <= check.tolerance(), ..check }
     }
 
-    fn with(self, rounding: Option<Rounding>) -> Self {
-        PropensityCheck { plausible: self.plausible && rounding.is_none(), rounding, ..self }
+    fn tolerance(&self) -> f64 {
+        (3.0 * self.std_error).max(0.1)
+    }
+
+    /// The same for densities that were logged: the rows a log lacks where it does not act in all contexts are no fault of theirs.
+    fn logged(self, rounding: Option<Rounding>) -> Self {
+        let believable = self.ratio >= LEAST_RATIO && self.ratio <= 1.0 + self.tolerance();
+        PropensityCheck { plausible: believable && rounding.is_none(), rounding, ..self }
     }
 }
 

@@ -52,7 +52,7 @@ const RECIPES: [(&str, &str, u64, u64); 12] = [
     ("network", "policy = \"network\"\nentropy = 0.01", 0xe0d6_73dc_e244_73b9, 0xfe99_9427_99a4_604f),
     ("poly", "policy = \"poly\"\noptimiser = \"cg\"\nridge = 0.001", 0x9508_8ba9_785b_31c3, 0x7e30_eaed_e8dd_3e7d),
     ("stratified", "policy = \"stratified\"\nestimator = \"ips\"", 0xa4af_dc3c_df62_7094, 0xcd2a_6122_4e3e_246d),
-    ("the default", "", 0x7f0c_5893_3ea3_3165, 0x1991_e272_c317_7dbf),
+    ("the default", "", 0x5fb8_74f0_7cda_37d5, 0xdcd5_0c56_b6c3_d950),
 ];
 
 fn parts() -> Parts {

@@ -268,3 +268,36 @@ fn a_policy_of_two_methods_shows_what_it_can() {
     assert_eq!(drawn.total(), parts.valid.rows() as f64);
     assert!(drawn.bins().all(|(low, high, mass)| mass == 0.0 || (high > 0.5 && low < 3.5)));
 }
+
+/// Probabilities of price points, densities that stop at bounds, and a log that keeps near its rule are as they should be; half of the densities, or a
+/// hundred times as much, is not.
+#[test]
+fn propensities_are_held_against_what_they_may_be() {
+    let n = 4000u64;
+    let even = |column: usize, i: u64| u(i as usize, column);
+    let (from, to) = (0.25, 0.75);
+    let ways: [(&str, &dyn Fn(u64) -> (f64, f64)); 4] = [
+        ("even", &|i| (even(1, i), 1.0)),
+        ("price points", &|i| ((even(1, i) * 5.0).floor() * 3.0 + 9.0, 0.2)),
+        ("bounds", &|i| {
+            let a = even(1, i).clamp(from, to);
+            (a, if a > from && a < to { 1.0 } else { 0.25 })
+        }),
+        ("a rule", &|i| (4.0 * even(2, i) + even(1, i), 1.0)),
+    ];
+    for (name, way) in ways {
+        let plausible = |factor: f64| {
+            let rows: Vec<(f64, f64)> = (0..n).map(way).collect();
+            let log = Log::builder().context("x", (0..n).map(|i| even(2, i)).collect());
+            let log =
+                log.action("a", rows.iter().map(|r| r.0).collect()).cost("y", (0..n).map(|i| even(3, i)).collect());
+            let log = log.propensity("p", rows.iter().map(|r| factor * r.1).collect()).build().unwrap();
+            describe(&log).unwrap().propensity
+        };
+        assert!(plausible(1.0).plausible && plausible(1.0).warning().is_none(), "{name}: {:?}", plausible(1.0));
+        assert!(!plausible(100.0).plausible, "{name}: {:?}", plausible(100.0));
+        if name == "even" || name == "bounds" {
+            assert!(!plausible(0.5).plausible, "{name}: {:?}", plausible(0.5));
+        }
+    }
+}

@@ -233,3 +233,58 @@ fn a_floor_under_densities_is_found_and_an_even_share_is_none() {
     let even = judge(&Near(0.4), |seed| log(seed, true));
     assert!(even.coverage.as_ref().unwrap().densities.is_none(), "{even}");
 }
+
+/// Plays the highest of the price points in some contexts, the lowest in the others; one time in ten any other.
+struct Ends;
+
+const PRICES: [f64; 5] = [9.0, 12.0, 15.0, 19.0, 25.0];
+
+impl Ends {
+    fn probability(x: &[f64], a: f64) -> f64 {
+        let most = if x[0] > 0.0 { PRICES[4] } else { PRICES[0] };
+        if a == most { 0.9 } else { 0.025 }
+    }
+}
+
+impl TargetPolicy for Ends {
+    fn log_density(&self, x: &[f64], a: &[f64]) -> f64 {
+        Ends::probability(x, a[0]).ln()
+    }
+
+    fn sample(&self, x: &[f64], _: &mut dyn Rng) -> Vec<f64> {
+        self.mean(x).unwrap()
+    }
+
+    fn mean(&self, x: &[f64]) -> Option<Vec<f64>> {
+        Some(vec![if x[0] > 0.0 { PRICES[4] } else { PRICES[0] }])
+    }
+
+    fn mass_within(&self, x: &[f64], low: &[f64], high: &[f64]) -> Option<f64> {
+        let inside = PRICES.iter().filter(|a| (low[0]..=high[0]).contains(*a));
+        Some(inside.map(|a| Ends::probability(x, *a)).sum())
+    }
+}
+
+/// One row in ten has the highest of five prices, and one in ten the lowest: a policy that plays these two is where the log has been, whatever rounding makes of
+/// an action that is measured in stds from the log's mean and back.
+#[test]
+fn the_last_points_of_a_grid_are_not_beyond_it() {
+    for seed in 1..9 {
+        let log = |part: u64| {
+            let mut normal = normals(100 * seed + part);
+            let x: Vec<[f64; 2]> = (0..1500).map(|_| [normal().round(), normal().round()]).collect();
+            let point = |z: f64| {
+                let u = Family::Normal.cdf(z, 0.0, 1.0).value;
+                [0.1, 0.4, 0.7, 0.9].iter().filter(|p| u > **p).count()
+            };
+            let k: Vec<usize> = x.iter().map(|_| point(normal())).collect();
+            let noise: Vec<f64> = x.iter().map(|_| normal()).collect();
+            let column = |f: &dyn Fn(usize) -> f64| (0..x.len()).map(f).collect::<Vec<f64>>();
+            let log = Log::builder().context("x0", column(&|i| x[i][0])).context("x1", column(&|i| x[i][1]));
+            let log = log.action("a", column(&|i| PRICES[k[i]])).cost("y", noise);
+            log.propensity("p", column(&|i| [0.1, 0.3, 0.3, 0.2, 0.1][k[i]])).build().unwrap()
+        };
+        let c = judge(&Ends, log);
+        assert_eq!(c.missing, 0.0, "seed {seed}: {c}");
+    }
+}

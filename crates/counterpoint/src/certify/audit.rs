@@ -42,9 +42,6 @@ const FLOOR: f64 = 1e-9;
 /// Share of the rows that a floor must lack: laws are fitted, and lengths with them.
 const MISSING: f64 = 0.35;
 
-/// Actions of which so few differ lie on a grid, and their propensities may be probabilities.
-const GRID: usize = 4;
-
 /// An action that so many rows share, and so many times as many as share the median one, has a probability of its own (a bound, a default): its
 /// propensity is no density. Without such rows a mean weight can only be smaller.
 const SHARED: [usize; 2] = [5, 10];
@@ -58,7 +55,7 @@ pub(super) fn audit(
     weighting: Weighting,
     terms: &Terms,
 ) -> Option<Region> {
-    if (0..t.q).any(|c| on_a_grid(t, c)) {
+    if (0..t.q).any(|c| t.grid(c).is_some()) {
         return None;
     }
     let masses: Vec<Vec<f64>> = (0..t.q).map(|c| point_masses(v, t, c)).collect();
@@ -128,7 +125,7 @@ fn stretch(
 
 /// Densities that were kept above a floor, as a region; one action only.
 pub(super) fn floor(law: &Law, parts: [&Rows; 2], terms: &Terms) -> Option<Region> {
-    if parts[1].q != 1 || on_a_grid(parts[1], 0) {
+    if parts[1].q != 1 || parts[1].grid(0).is_some() {
         return None;
     }
     let rows: Vec<(&Rows, usize)> = parts.iter().flat_map(|p| (0..p.len()).map(move |i| (*p, i))).collect();
@@ -191,11 +188,4 @@ fn point_masses(v: &Rows, t: &Rows, c: usize) -> Vec<f64> {
     counts.sort_unstable();
     let most = SHARED[0].max(SHARED[1] * counts.get(counts.len() / 2).copied().unwrap_or(0));
     runs.into_iter().filter(|r| r.1 >= most).map(|r| r.0).collect()
-}
-
-fn on_a_grid(t: &Rows, c: usize) -> bool {
-    let mut a: Vec<f64> = (0..t.len()).map(|i| t.a(i, c)).collect();
-    a.sort_by(f64::total_cmp);
-    a.dedup();
-    a.len() * GRID < t.len()
 }

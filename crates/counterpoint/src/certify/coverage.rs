@@ -53,6 +53,9 @@ const FEWEST_SELDOM: usize = 5;
 /// Rows of the policy's own that must be seen in a region before its lack of weight can be put down to chance.
 const SEEN: f64 = 3.0;
 
+/// Actions of which no more than one row in so many has one of its own lie on a grid.
+const GRID: usize = 4;
+
 /// ln w below this is no density at all.
 const LEAST_LOG: f64 = -8.0;
 
@@ -64,6 +67,9 @@ pub(super) const NEGLIGIBLE: f64 = 0.01;
 
 /// A context is away if more than this share of the policy's mass there lies beyond all that the log did.
 const MOSTLY: f64 = 0.5;
+
+/// Contexts explain a cost if no more than this of its variance is left.
+pub(crate) const UNEXPLAINED: f64 = 0.97;
 
 /// A share of contexts that are away from which on they count: two or three of 600 looked at.
 pub(super) const AWAY: f64 = 0.004;
@@ -148,6 +154,14 @@ impl Rows {
     pub(super) fn a(&self, i: usize, c: usize) -> f64 {
         self.sample.a[i * self.q + c]
     }
+
+    /// The different values of an action, sorted, where so few differ that they lie on a grid: their propensities may be probabilities.
+    pub(super) fn grid(&self, c: usize) -> Option<Vec<f64>> {
+        let mut a: Vec<f64> = (0..self.len()).map(|i| self.a(i, c)).collect();
+        a.sort_by(f64::total_cmp);
+        a.dedup();
+        (a.len() * GRID < self.len()).then_some(a)
+    }
 }
 
 /// What valid and test rows say before the outcomes of the test rows are read.
@@ -208,7 +222,7 @@ pub(super) fn look(
     let audited = || audit(&law, [&v, &t], &ranked, &schema.contexts, schema.weighting, terms);
     let densities = if exact { audited().or_else(|| floor(&law, [&v, &t], terms)) } else { None };
     let coverage = Coverage { missing, regions, beyond, away, distance, densities };
-    let declared = if terms.robust { declare(&v, policy, of_contexts) } else { None };
+    let declared = if terms.robust { declare(&v, policy, Growth::of_contexts) } else { None };
     Ok(Some(Looked { coverage, control: control(&v, &ranked), declared }))
 }
 
@@ -370,17 +384,12 @@ pub(super) fn named(tree: &Tree, number: usize, names: &[String]) -> String {
     if said.is_empty() { "all contexts".into() } else { said.join(" and ") }
 }
 
-/// How trees over contexts alone are grown on n rows.
-fn of_contexts(n: usize) -> Growth {
-    Growth { cells: 16, rows: (n / 40).max(25) }
-}
-
-/// What contexts explain of the cost, where they explain it on rows that were not used to find it: at least 3% of its variance.
+/// What contexts explain of the cost, where they explain it on rows that were not used to find it.
 fn control(v: &Rows, ranked: &Ranked) -> Option<Control> {
     let rows = |parity: usize| (0..v.len()).filter(move |i| i % 2 == parity);
     let x: Vec<f64> = rows(0).flat_map(|i| v.x(i).to_vec()).collect();
     let y: Vec<f64> = rows(0).map(|i| v.sample.y[i]).collect();
-    let half = Tree::grow(&x, v.d, &y, of_contexts(y.len()));
+    let half = Tree::grow(&x, v.d, &y, Growth::of_contexts(y.len()));
     let mean = y.iter().sum::<f64>() / y.len() as f64;
     let (mut left, mut total) = (0.0, 0.0);
     for i in rows(1) {
@@ -388,7 +397,8 @@ fn control(v: &Rows, ranked: &Ranked) -> Option<Control> {
         left += math::powi(y - half.cell(|c| v.x(i)[c]).1, 2);
         total += math::powi(y - mean, 2);
     }
-    (left < 0.97 * total).then(|| Control::Contexts(Tree::grow_on(ranked, &v.sample.y, of_contexts(v.len()))))
+    (left < UNEXPLAINED * total)
+        .then(|| Control::Contexts(Tree::grow_on(ranked, &v.sample.y, Growth::of_contexts(v.len()))))
 }
 
 #[cfg(test)]

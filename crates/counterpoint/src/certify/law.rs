@@ -46,6 +46,9 @@ const ROWS_THERE: usize = 5;
 /// A row of more weight shows that the log does act there, whatever the fit says of its context.
 const NOT_THERE: f64 = 0.05;
 
+/// What an action may lose, in stds, on its way to a z and back.
+const ROUNDING: f64 = 1e-9;
+
 /// Four fifths of a normal law lie within so many stds.
 const FOUR_FIFTHS: f64 = 1.2816;
 
@@ -294,7 +297,9 @@ impl Law {
                     let (mean, std) = column.at(x);
                     let of = &stretches[c];
                     let [from, to] = if q == 1 { of[piece] } else { [of[0][0], of[of.len() - 1][1]] };
-                    (low[c], high[c]) = (column.scale.action(mean + from * std), column.scale.action(mean + to * std));
+                    // the last point of a grid lies within, whatever its z was rounded to
+                    let at = |z: f64| column.scale.action(mean + z * std);
+                    (low[c], high[c]) = (at(from - ROUNDING), at(to + ROUNDING));
                 }
                 within += policy.mass_within(x, &low, &high)?;
             }

@@ -46,6 +46,7 @@ mod words;
 pub use abstain::{Abstained, abstain};
 pub use bound::Bound;
 pub use certificate::{Adjusted, Beside, Certificate, Estimator, Verdict};
+pub(crate) use coverage::UNEXPLAINED;
 pub use coverage::{Coverage, Region};
 pub use diagnose::{Diagnostics, QUANTILES};
 pub use evidence::GateEvidence;

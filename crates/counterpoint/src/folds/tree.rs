@@ -18,6 +18,13 @@ pub struct Growth {
     pub rows: usize,
 }
 
+impl Growth {
+    /// How a tree over contexts alone is grown on n rows to say what they explain of an outcome.
+    pub(crate) fn of_contexts(n: usize) -> Growth {
+        Growth { cells: 16, rows: (n / 40).max(25) }
+    }
+}
+
 /// A binary tree of cuts `x[column] <= at`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tree {

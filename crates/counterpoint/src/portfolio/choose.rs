@@ -27,8 +27,8 @@ pub(super) struct Candidate {
 /// Standard errors of the test part's difference that a certificate asks: 97.5% confidence, and a little for few rows ..
 pub(super) const ASKED: f64 = 2.2;
 
-/// .. and where its error rests on little, which asks for a quarter more than the half width, with room.
-const ASKED_IF_THIN: f64 = 1.5 * ASKED;
+/// .. and where its error rests on little, which asks for a quarter more than the half width.
+const ASKED_IF_THIN: f64 = 1.25 * ASKED;
 
 /// So many more, and five certificates of six are given.
 const SPARE: f64 = 1.0;
@@ -273,8 +273,8 @@ mod tests {
 
     #[test]
     fn thin_evidence_needs_a_larger_gain() {
-        // 4 standard errors of a test part a third of the size
-        let gain = -4.0 * 0.02 * 3f64.sqrt();
+        // 3.5 standard errors of a test part a third of the size
+        let gain = -3.5 * 0.02 * 3f64.sqrt();
         let plain = candidate(0, 0.1, gain, 0.02, 900.0);
         assert!(plain.certifiable(9000.0, 9000.0));
         let with = |informative: f64, tail: f64| Candidate {

@@ -5,7 +5,7 @@ use super::choose::Candidate;
 use super::descend::{self, Slope};
 use super::fitted::Fitted;
 use super::guard::{Guard, prices};
-use super::judge::{Acts, Judge, between_knots};
+use super::judge::{Acts, Judge, between_knots, unexplained};
 use super::table::Table;
 use super::{Effort, Line, SHARES, STEPS, WIDER};
 use crate::budget::Budget;
@@ -51,10 +51,11 @@ pub(super) struct Ground<'a> {
     /// Prices of harm, one for each guardrail.
     prices: Vec<Vec<f64>>,
     effort: Effort,
-    /// Of each row: the level of the spread, the log's mean, and the residual of the stack.
+    /// Of each row: the level of the spread, the log's mean, the residual of the stack, and the cost less what contexts explain of it.
     level: Vec<usize>,
     home: Vec<f64>,
     residual: Vec<f64>,
+    left: Vec<f64>,
 }
 
 /// A rule with what it needs beyond the blends: means of rows by models that have not seen them.
@@ -78,6 +79,7 @@ impl<'a> Ground<'a> {
             level: (0..n).map(|i| logging.level(table.context(i))).collect(),
             home: (0..n).map(|i| logging.mean.at(table.context(i))).collect(),
             residual: (0..n).map(|i| table.y[i] - stack.at(fitted, i)).collect(),
+            left: unexplained(table),
             table,
             axis,
             logging,
@@ -98,13 +100,20 @@ impl<'a> Ground<'a> {
             logging: self.logging,
             level: &self.level,
             y: &self.table.y,
+            left: &self.left,
             residual: &self.residual,
         }
     }
 
     /// The same rows with a guardrail as their outcome.
     fn judge_of(&'a self, guard: &'a Guard) -> Judge<'a> {
-        Judge { table: &guard.table, y: &guard.table.y, residual: &guard.residual, ..self.judge() }
+        Judge {
+            table: &guard.table,
+            y: &guard.table.y,
+            left: &guard.table.y,
+            residual: &guard.residual,
+            ..self.judge()
+        }
     }
 
     fn last(&self) -> usize {

@@ -11,7 +11,9 @@
 //! clusters, and what counts rows counts clusters.
 
 use super::table::Table;
+use crate::certify::UNEXPLAINED;
 use crate::data::Weighting;
+use crate::folds::{Growth, Tree};
 use crate::math;
 use crate::policy::{Axis, LoggingLaw};
 
@@ -56,8 +58,31 @@ pub(super) struct Judge<'a> {
     pub(super) level: &'a [usize],
     /// The costs: those of the table, or those of a guardrail.
     pub(super) y: &'a [f64],
+    /// Costs less what contexts explain of them, as certificates take them.
+    pub(super) left: &'a [f64],
     /// r = y - q at the logged action, by the reference model.
     pub(super) residual: &'a [f64],
+}
+
+/// One row in so many shows what contexts explain, as the valid part does of a log.
+const SHOWS: usize = 4;
+
+/// Costs less what contexts explain of them, where they do so for rows that did not show it: what a certificate makes its differences of.
+pub(super) fn unexplained(table: &Table) -> Vec<f64> {
+    let shows: Vec<usize> = (0..table.n()).step_by(SHOWS).collect();
+    let growth = Growth::of_contexts(shows.len());
+    if table.d == 0 || shows.len() < 2 * growth.rows {
+        return table.y.clone();
+    }
+    let x: Vec<f64> = shows.iter().flat_map(|&i| table.context(i).iter().copied()).collect();
+    let y: Vec<f64> = shows.iter().map(|&i| table.y[i]).collect();
+    let tree = Tree::grow(&x, table.d, &y, growth);
+    let left: Vec<f64> = (0..table.n()).map(|i| table.y[i] - tree.cell(|c| table.context(i)[c]).1).collect();
+    let squares = |v: &[f64]| {
+        let others = (0..v.len()).filter(|i| i % SHOWS != 0);
+        others.map(|i| table.omega[i] * math::powi(v[i], 2)).sum::<f64>()
+    };
+    if squares(&left) < UNEXPLAINED * squares(&table.y) { left } else { table.y.clone() }
 }
 
 impl Judge<'_> {
@@ -104,12 +129,14 @@ impl Judge<'_> {
         let (gbar, ybar) = (mean(&|i| acts.expected[i]), mean(&|i| y[i]));
         let by_weights = |v: &dyn Fn(usize) -> f64| if wbar > 0.0 { mean(&|i| w[i] * v(i)) / wbar } else { 0.0 };
         let correction = by_weights(&|i| self.residual[i]);
-        let plain = by_weights(&|i| y[i]);
+        let left = self.left;
+        let (plain, plain_left, left_bar) = (by_weights(&|i| y[i]), by_weights(&|i| left[i]), mean(&|i| left[i]));
+        let spread_of_left = mean(&|i| math::powi(left[i] - left_bar, 2)).sqrt();
         let scaled = |i: usize| if wbar > 0.0 { w[i] / wbar } else { 0.0 };
         let difference = gbar + correction - ybar;
         let influence =
             |i: usize| acts.expected[i] - gbar + scaled(i) * (self.residual[i] - correction) - (y[i] - ybar);
-        let paired = |i: usize| scaled(i) * (y[i] - plain) - (y[i] - ybar);
+        let paired = |i: usize| scaled(i) * (left[i] - plain_left) - (left[i] - left_bar);
         let error = |f: &dyn Fn(usize) -> f64| (t.squares(f) / n / n).sqrt();
         let draws = t.draws();
         let participation = |psi: &dyn Fn(usize) -> f64| {
@@ -121,7 +148,7 @@ impl Judge<'_> {
             error: error(&influence),
             by_model: gbar - ybar,
             // weights that spread while outcomes happen to agree are no proof of a small error
-            plain_error: error(&paired).max((of_weights / (wbar * wbar).max(1e-300) / n).sqrt()),
+            plain_error: error(&paired).max(spread_of_left * (of_weights / (wbar * wbar).max(1e-300) / n).sqrt()),
             informative: participation(&paired).min(participation(&|i| scaled(i) * (y[i] - plain))),
             tail: hill(w),
             effective: if squares > 0.0 { draws * n * wbar * wbar / squares } else { 0.0 },
@@ -160,4 +187,29 @@ pub(super) fn between_knots(knots: &[f64], values: &[f64], u: f64) -> f64 {
     let (g, f) = (&knots[middle - 1..=middle + 1], &values[middle - 1..=middle + 1]);
     let lagrange = |a: usize, b: usize, c: usize| (u - g[b]) * (u - g[c]) / ((g[a] - g[b]) * (g[a] - g[c]));
     f[0] * lagrange(0, 1, 2) + f[1] * lagrange(1, 0, 2) + f[2] * lagrange(2, 0, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Log;
+
+    /// A step of the context that is nine tenths of the outcome's variance is taken out; noise that contexts do not explain stays as it is.
+    #[test]
+    fn what_contexts_explain_is_no_noise() {
+        let n = 2000u64;
+        let even = |seed: u64| (0..n).map(move |i| (crate::rng::hash(seed, i) >> 11) as f64 / (1u64 << 53) as f64);
+        let table = |step: f64| {
+            let outcome = even(1).zip(even(2)).map(|(x, e)| step * f64::from(u8::from(x > 0.5)) + e).collect();
+            let log = Log::builder().context("x", even(1).collect()).action("a", even(3).collect());
+            let log = log.cost("y", outcome).propensity("p", vec![1.0; n as usize]).build().expect("a log");
+            Table::of(&log, 1).expect("rows")
+        };
+        let squares = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>() / n as f64;
+        let stepped = unexplained(&table(1.7));
+        // .103, and what the nearest of 24 cuts to the step leaves of it
+        assert!((0.1..0.15).contains(&squares(&stepped)), "{}", squares(&stepped));
+        let noise = table(0.0);
+        assert_eq!(unexplained(&noise), noise.y);
+    }
 }

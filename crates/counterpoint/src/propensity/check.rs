@@ -147,7 +147,7 @@ pub(super) fn judge(
         ));
     }
     let central: Vec<(f64, f64)> = atoms.iter().map(|a| a.central).collect();
-    let whole = PropensityCheck::of(&fit.mass, &central);
+    let whole = PropensityCheck::of(&fit.mass, &central, 0);
     if !whole.plausible {
         warnings.push(format!(
             "the densities integrate to {:.2} ± {:.2} over the central range of actions (should be 1)",
