@@ -170,7 +170,10 @@ def learn(paths: Paths | Cluster, learner: Learner | None = None, **options: Any
 
 
 def select(paths: Paths | Cluster, selector: Selector | None = None, **options: Any) -> Selector:
-    """Selects and certifies as `Selector.fit` does."""
+    """Selects and certifies as `Selector.fit` does.
+
+    The journal is kept by the caller: after a driver was killed the same call with `resume=True` goes on, on other workers.
+    """
     selector = Selector() if selector is None else selector
     if selector.guardrails or selector.budget is not None:  # type: ignore[attr-defined]
         raise Error("guardrails and a budget are for one machine", remedy="select on one machine with them")
@@ -178,7 +181,7 @@ def select(paths: Paths | Cluster, selector: Selector | None = None, **options: 
     try:
         wish = selector._wish()
         try:
-            learned, certificate = cluster._native.select(*selector._asked(), wish)
+            learned, certificate = cluster._native.select(*selector._asked(), wish, selector._journal())
         finally:
             wish.close()
         selector._keep(learned, certificate=_certificate(certificate))

@@ -72,6 +72,34 @@ def test_a_greedy_policy_and_a_selection_are_those_of_one_machine(started, log):
         assert cluster.learn(rows, cp.Learner(models="ridge", seed=1)).policy_.to_json() == greedy.policy_.to_json()
 
 
+def test_a_selection_goes_on_with_its_journal(started, log, tmp_path):
+    grid = {"recipe": {"policy": ["constant", "linear"], "cap": [5, 15], "starts": 1, "proximal_steps": 0}}
+    alone = cp.Selector(grid=grid, seed=1).fit(log, **COLUMNS)
+    file = tmp_path / "fits.journal"
+
+    def stop(done, of):
+        if done >= 2:
+            raise KeyboardInterrupt
+
+    with cluster.Cluster(log, workers=2, cpus=0, **COLUMNS) as rows:
+        for _ in range(20):  # on a fast machine it may be done before anybody looks
+            try:
+                cluster.select(rows, cp.Selector(grid=grid, seed=1, journal=file, progress=stop))
+            except KeyboardInterrupt:
+                break
+        else:
+            pytest.skip("it was never interrupted")
+        assert file.stat().st_size > 0
+        with pytest.raises(cp.Error, match="journal"):
+            cluster.select(rows, cp.Selector(grid=grid, seed=1, journal=file))
+        again = cluster.select(rows, cp.Selector(grid=grid, seed=1, journal=file, resume=True))
+        assert again.policy_.to_json() == alone.policy_.to_json()
+        assert again.certificate_.to_json() == alone.certificate_.to_json()
+        assert not file.exists()
+        with pytest.raises(cp.Error, match="none is named"):
+            cluster.select(rows, cp.Selector(grid=grid, resume=True))
+
+
 def test_workers_that_are_killed_change_nothing(started, log, alone):
     with cluster.Cluster(log, workers=2, cpus=0, **COLUMNS) as rows:
         stop = threading.Event()

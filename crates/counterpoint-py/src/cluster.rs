@@ -7,7 +7,7 @@
 use crate::errors::Fault;
 use crate::evaluate::{Question, answers, unknown_rows};
 use crate::grammar;
-use crate::learn::{Found, Learned, Steps, Wish};
+use crate::learn::{Found, Kept, Learned, Steps, Wish, finished};
 use crate::log::Log;
 use crate::policy::Policy;
 use crate::target::logging as logging_policy;
@@ -21,6 +21,7 @@ use counterpoint::source::{LocalShard, Shard as Asked, Shards, Source};
 use counterpoint::{Engine, Error, Estimator, Result, evaluate};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// A piece of a log that answers questions about its rows.
@@ -166,8 +167,8 @@ impl Cluster {
         Ok((found.hand_over(py)?, certificate))
     }
 
-    /// Selects among many; the certificate apart.
-    #[pyo3(signature = (grid, folds, seed, wish))]
+    /// Selects among many; the certificate apart. `journal` is as in the `select` of one process.
+    #[pyo3(signature = (grid, folds, seed, wish, journal=None))]
     fn select(
         &self,
         py: Python<'_>,
@@ -175,18 +176,21 @@ impl Cluster {
         folds: Option<usize>,
         seed: u64,
         wish: Wish,
+        journal: Option<(PathBuf, bool)>,
     ) -> PyResult<(Learned, Option<RemoteCertificate>)> {
         let mut grid = grammar::grid(grid)?;
         grid.folds = folds.unwrap_or(grid.folds);
         let terms = grammar::terms(&wish.terms, seed)?;
         let (found, certificate) = work::run(py, wish.progress, |watch| {
             let shards = self.on(watch, wish.threads)?;
-            let record = |_: &Fit, step: Step| {
+            let (kept, known) = Kept::open(journal.as_ref())?;
+            let record = |fit: &Fit, step: Step| {
+                kept.add(fit)?;
                 watch.done.store(step.done as u64, Ordering::Relaxed);
                 watch.of.store(step.of as u64, Ordering::Relaxed);
                 Ok(())
             };
-            let memory = Memory { known: Vec::new(), record: &record };
+            let memory = Memory { known, record: &record };
             let selected = counterpoint::select(&shards.split(self.rule(seed)), &grid, seed, terms.gate, &memory)?;
             let found = Found::selected(&selected, shards.schema(), &self.sentences());
             let certificate = match wish.certify {
@@ -195,7 +199,9 @@ impl Cluster {
             };
             Ok((found, certificate))
         })?;
-        Ok((found.hand_over(py)?, certificate))
+        let learned = found.hand_over(py)?;
+        finished(journal.as_ref());
+        Ok((learned, certificate))
     }
 
     /// Every estimator's answer, as JSON.

@@ -19,7 +19,7 @@ use counterpoint::{Engine, Error, Estimator, Recipe, Result, evaluate};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -249,12 +249,9 @@ pub(crate) fn select(
     let found = work::run(py, wish.progress, |watch| {
         let engine = watch.engine(threads)?;
         let parts = log.parts(seed)?;
-        let (kept, known) = match &journal {
-            Some((path, resume)) => opened(path, *resume).map(|(kept, known)| (Some(kept), known))?,
-            None => (None, Vec::new()),
-        };
+        let (kept, known) = Kept::open(journal.as_ref())?;
         let record = |fit: &Fit, step: Step| {
-            kept.as_ref().map_or(Ok(()), |journal| journal.add(fit))?;
+            kept.add(fit)?;
             watch.done.store(step.done as u64, Ordering::Relaxed);
             watch.of.store(step.of as u64, Ordering::Relaxed);
             Ok(())
@@ -279,18 +276,35 @@ pub(crate) fn select(
     let whole = found.facts["left_out"].as_array().is_none_or(Vec::is_empty);
     let learned = found.hand_over(py)?;
     // where there was no time for all, a later fit can go on with it
-    if let (Some((path, _)), true) = (&journal, whole) {
-        let _ = std::fs::remove_file(path); // what it was kept for is in the caller's hands
+    if whole {
+        finished(journal.as_ref());
     }
     Ok(learned)
 }
 
-/// A journal of finished fits, and those that stand in it.
-fn opened(path: &Path, resume: bool) -> Result<(Journal, Vec<Fit>)> {
-    // fits of another version could differ in their bits
-    let writer = counterpoint_cli::program();
-    match resume {
-        true => Journal::resume::<Fit>(path, &writer).map(|r| (r.journal, r.known)),
-        false => Ok((Journal::create(path, &writer)?, Vec::new())),
+/// Where finished fits are kept, if anywhere.
+pub(crate) struct Kept(Option<Journal>);
+
+impl Kept {
+    /// Opens the journal that is named, with the fits that stand in it where it is gone on with.
+    pub(crate) fn open(journal: Option<&(PathBuf, bool)>) -> Result<(Self, Vec<Fit>)> {
+        // fits of another version could differ in their bits
+        let writer = counterpoint_cli::program();
+        Ok(match journal {
+            None => (Kept(None), Vec::new()),
+            Some((path, true)) => Journal::resume::<Fit>(path, &writer).map(|r| (Kept(Some(r.journal)), r.known))?,
+            Some((path, false)) => (Kept(Some(Journal::create(path, &writer)?)), Vec::new()),
+        })
+    }
+
+    pub(crate) fn add(&self, fit: &Fit) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |journal| journal.add(fit))
+    }
+}
+
+/// All is done: what the journal was kept for is in the caller's hands.
+pub(crate) fn finished(journal: Option<&(PathBuf, bool)>) {
+    if let Some((path, _)) = journal {
+        let _ = std::fs::remove_file(path);
     }
 }

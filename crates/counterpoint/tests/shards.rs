@@ -8,7 +8,7 @@ use counterpoint::certify::{Gate, Terms, certify};
 use counterpoint::data::{
     ActionQuantiles, BareLog, Hashes, Outcome, Quantiles, Recognised, Sample, SplitRule, Summaries, Weighting,
 };
-use counterpoint::engine::{Fold, Forest};
+use counterpoint::engine::{Fold, Forest, Stopped};
 use counterpoint::evaluate::{Evaluator, every_estimator};
 use counterpoint::features::ContextMap;
 use counterpoint::folds::{
@@ -23,7 +23,7 @@ use counterpoint::{
     Engine, Estimator, Log, Policy, Recipe, Result, Source, describe, evaluate, learn, propensity, select,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use support::columns;
 
 const CUTS: [usize; 4] = [1, 2, 3, 7];
@@ -334,6 +334,30 @@ fn shards_that_die_and_are_started_anew_change_nothing() {
     // one that never lives long enough to answer is not asked for ever
     let e = learn(&mortal(1).split(rule).train, &recipe).err().unwrap().to_string();
     assert!(e.contains("again and again"), "{e}");
+}
+
+/// Raises a flag after so many answers.
+struct Stopping(LocalShard, Arc<AtomicBool>, AtomicUsize);
+
+impl Shard for Stopping {
+    fn answer(&self, question: &[u8]) -> Result<Vec<u8>> {
+        if self.2.fetch_add(1, Ordering::Relaxed) == 30 {
+            self.1.store(true, Ordering::Relaxed);
+        }
+        self.0.answer(question)
+    }
+}
+
+/// Work that is told to stop in the middle unwinds, and what was prepared elsewhere is released on the way: nothing panics twice.
+#[test]
+fn shards_are_stopped_in_the_middle_of_a_fit() {
+    let (log, stop) = (log(), Arc::new(AtomicBool::new(false)));
+    let (_, recipe) = recipes().swap_remove(0);
+    let shard = Stopping(LocalShard::new(log, Engine::single()), stop.clone(), AtomicUsize::new(0));
+    let shards = Shards::new(vec![Box::new(shard)]).unwrap().on(Engine::single().stopped_by(stop));
+    let train = shards.split(SplitRule::default()).train;
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| learn(&train, &recipe)));
+    assert!(ended.err().unwrap().is::<Stopped>());
 }
 
 #[test]

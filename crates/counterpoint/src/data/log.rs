@@ -207,6 +207,13 @@ impl Block {
         (self.rows() * columns * size_of::<f64>()) as u64
     }
 
+    /// Whether any of its columns has memory of its own.
+    pub(super) fn is_in_memory(&self) -> bool {
+        let mut columns = self.x.iter().chain(&self.a).chain([&self.log_p, &self.y, &self.omega]);
+        let mut rest = self.target.iter().chain(&self.cluster);
+        self.ids.in_memory() || columns.any(Span::in_memory) || rest.any(Span::in_memory)
+    }
+
     /// The block with its columns in memory.
     #[cfg(feature = "readers")]
     pub(super) fn in_memory(mut self) -> Self {

@@ -121,6 +121,7 @@ impl Log {
                 let mine = hash(seed, b.key(i)) % count.max(1) as u64 == index as u64;
                 if mine { &mut fold } else { &mut rest }.push(b, i)?;
             }
+            b.passed();
         }
         let (rest, fold) = (rest.finish()?, fold.finish()?);
         if rest.is_empty() || fold.is_empty() {

@@ -2,6 +2,7 @@
 
 use super::log::{Block, Log};
 use super::split::{Part, SplitRule};
+use crate::engine::Placed;
 use crate::error::{Error, Result};
 use crate::rng::hash;
 use serde::{Deserialize, Serialize};
@@ -117,6 +118,11 @@ impl View {
         View { blocks: vec![BlocksOf { seed, count }], ..View::default() }
     }
 
+    /// Whether every block is shown as it is or not at all.
+    fn takes_whole_blocks(&self) -> bool {
+        self.parts.is_none() && self.folds.is_empty() && self.between.is_empty()
+    }
+
     /// What this view shows of what `self` shows: both conditions together.
     pub fn within(&self, view: &View) -> Result<View> {
         let parts = match (&self.parts, &view.parts) {
@@ -130,8 +136,12 @@ impl View {
 }
 
 impl Log {
-    /// The rows of a view, in their blocks; there may be none.
+    /// The rows of a view, in their blocks; there may be none. Whole blocks that lie in a file are shared, not written again.
     pub fn view(&self, view: &View) -> Result<Log> {
+        let seen = |b: &Block| view.blocks.iter().all(|of| of.holds(b.index));
+        if view.takes_whole_blocks() && (self.scratch().is_none() || !self.blocks().iter().any(Block::is_in_memory)) {
+            return Ok(self.of_blocks(self.blocks().iter().filter(|b| seen(b)).cloned().collect()));
+        }
         let part = view.parts.as_ref().map(|(rule, parts)| self.assignment(*rule).map(|a| (a, parts))).transpose()?;
         let holds = |b: &Block, i: usize, row: usize| {
             let in_cell = |c: &Between| b.x.get(c.column).is_some_and(|x| c.above < x[i] && x[i] <= c.upto);
@@ -142,7 +152,7 @@ impl Log {
         let mut builder = self.block_builder()?;
         let mut row = 0;
         for b in self.blocks() {
-            if !view.blocks.iter().all(|of| of.holds(b.index)) {
+            if !seen(b) {
                 row += b.rows();
                 continue;
             }
@@ -152,7 +162,36 @@ impl Log {
                 }
                 row += 1;
             }
+            b.passed();
         }
         Ok(self.of_blocks(builder.finish()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Scratch;
+
+    /// Blocks of a scratch file are not written to another one; rows are.
+    #[test]
+    fn whole_blocks_of_a_file_are_shared() {
+        let dir = tempfile::tempdir().unwrap();
+        let n = 60_000;
+        let y: Vec<f64> = (0..n).map(|i| i as f64).collect();
+        let memory = Log::builder().action("a", vec![1.0; n]).cost("y", y).propensity("p", vec![0.5; n]);
+        let memory = memory.build().unwrap();
+        let mut log = Log { scratch: Some(Scratch::new(dir.path())), ..memory.clone() };
+        log = log.view(&View::default()).unwrap(); // blocks that are in memory go to the file
+        assert!(!log.blocks().iter().any(Block::is_in_memory));
+        let places = |log: &Log| log.blocks().iter().map(|b| b.y.as_ptr()).collect::<Vec<_>>();
+        let all = log.view(&View::default()).unwrap();
+        assert_eq!(places(&all), places(&log));
+        let some = log.view(&View::blocks(1, 3)).unwrap();
+        assert!(!some.blocks().is_empty() && some.blocks().len() < log.blocks().len());
+        assert!(places(&some).iter().all(|place| places(&log).contains(place)));
+        assert_eq!(some.blocks(), memory.view(&View::blocks(1, 3)).unwrap().blocks());
+        let [rest, _] = View::fold(7, 0, 2);
+        assert!(places(&log.view(&rest).unwrap()).iter().all(|place| !places(&log).contains(place)));
     }
 }

@@ -3,7 +3,7 @@
 use super::{Cut, Divided, Entry, Fit, Memory, Selector, Step};
 use crate::budget::Budget;
 use crate::certify::Gate;
-use crate::data::{Hashes, Outcome, Recognised, SplitRule, View};
+use crate::data::{Hashes, Outcome, Recognised, SplitRule, Summaries, View};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::estimate::Estimator;
@@ -20,6 +20,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as Atomic};
 
 /// Candidates from which a search within a budget begins with the shortest fits.
 const MANY: usize = 16;
+
+/// Rows to learn from, from which on fits are made one after the other, each on all threads: passes are then so long that threads share them
+/// without loss, and what is made of the rows is held once rather than once a thread.
+const LARGE: u64 = 4_000_000;
 
 /// Shares of a budget before which fits of the rounds 0, 1 and 2 begin, and by which they are ended.
 const BEGIN_BEFORE: [f64; 3] = [0.3, 0.6, 0.9];
@@ -195,7 +199,9 @@ impl Work<'_> {
             .iter()
             .map(|(train, judge)| Ok(print_of(*train)? ^ print_of(*judge)?.rotate_left(1)))
             .collect::<Result<_>>()?;
-        let fits: Vec<Result<Option<Fit>>> = self.engine.map(&jobs, |&(c, f)| {
+        let counts = cuts.iter().map(|(train, _)| Ok(train.get(Summaries)?.rows));
+        let large = counts.collect::<Result<Vec<u64>>>()?.into_iter().any(|rows| rows >= LARGE);
+        let fit_of = |&(c, f): &(usize, usize)| {
             let recipe = rung.shape(&self.candidates[c]);
             let key = format!(
                 "candidate {c} round {} fold {f} of {} rows {:016x}: {}",
@@ -209,22 +215,32 @@ impl Work<'_> {
             if fresh && needed != Some(c) && !self.budget.before(by) {
                 return Ok(None);
             }
-            let fit = known.unwrap_or_else(|| self.one(&key, cuts[f], &recipe, by));
+            let fit = known.unwrap_or_else(|| self.one(&key, cuts[f], &recipe, (by, large)));
             let done = done.fetch_add(1, Atomic::Relaxed) + 1;
             if fresh && !fit.unfinished {
                 (self.memory.record)(&fit, Step { done, of: jobs.len(), round: rung.round })?;
             }
             Ok(Some(fit))
-        });
-        let fits: Vec<Option<Fit>> = fits.into_iter().collect::<Result<_>>()?;
+        };
+        let fits: Result<Vec<Option<Fit>>> = match large {
+            true => jobs.iter().map(fit_of).collect(),
+            false => self.engine.map(&jobs, fit_of).into_iter().collect(),
+        };
+        let fits = fits?;
         let of = |(c, fits): (&usize, &[Option<Fit>])| Some((*c, fits.iter().cloned().collect::<Option<Vec<Fit>>>()?));
         Ok(which.iter().zip(fits.chunks(cuts.len())).filter_map(of).collect())
     }
 
-    /// One fit, judged.
-    fn one(&self, key: &str, (train, judge): (&dyn Source, &dyn Source), recipe: &Recipe, by: f64) -> Fit {
-        // other fits run side by side
-        let (train, judge) = (train.alone(), judge.alone());
+    /// One fit, judged: begun before a share of the budget, and on all threads where no others run side by side.
+    fn one(
+        &self,
+        key: &str,
+        (train, judge): (&dyn Source, &dyn Source),
+        recipe: &Recipe,
+        (by, all_threads): (f64, bool),
+    ) -> Fit {
+        let alone = (!all_threads).then(|| (train.alone(), judge.alone()));
+        let (train, judge) = alone.as_ref().map_or((train, judge), |(train, judge)| (&**train, &**judge));
         let mut fit = Fit {
             key: key.into(),
             cost: None,
@@ -244,9 +260,9 @@ impl Work<'_> {
             ended.fetch_or(goes_on.is_break(), Atomic::Relaxed);
             goes_on
         };
-        let learned = Learner::new(recipe).watch(&watch).learn(&*train);
+        let learned = Learner::new(recipe).watch(&watch).learn(train);
         let judged = learned
-            .and_then(|l| Ok((evaluate(&*judge, &l.policy, &Estimator::SNIPS)?, draws_a_row(&*judge, &l.policy)?, l)));
+            .and_then(|l| Ok((evaluate(judge, &l.policy, &Estimator::SNIPS)?, draws_a_row(judge, &l.policy)?, l)));
         match judged {
             Ok((e, draws, learned)) => {
                 fit.cost = Some(judge.schema().direction.to_user(e.estimate));

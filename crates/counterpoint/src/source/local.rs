@@ -77,7 +77,7 @@ impl Source for Local<'_> {
     }
 
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {
-        Ok(Box::new(Local { log: Cow::Owned(self.log.view(view)?), engine: self.engine }))
+        Ok(Box::new(Local { log: seen(&self.log, view)?, engine: self.engine }))
     }
 
     fn alone<'a>(&'a self) -> Box<dyn Source + 'a> {
@@ -122,12 +122,17 @@ impl Source for Log {
     }
 
     fn view<'a>(&'a self, view: &View) -> Result<Box<dyn Source + 'a>> {
-        Ok(Box::new(Local { log: Cow::Owned(Log::view(self, view)?), engine: Engine::shared() }))
+        Ok(Box::new(Local { log: seen(self, view)?, engine: Engine::shared() }))
     }
 
     fn alone<'a>(&'a self) -> Box<dyn Source + 'a> {
         Box::new(self.on(&ALONE))
     }
+}
+
+/// The rows of a view; all rows are those that are there.
+fn seen<'a>(log: &'a Log, view: &View) -> Result<Cow<'a, Log>> {
+    if *view == View::default() { Ok(Cow::Borrowed(log)) } else { log.view(view).map(Cow::Owned) }
 }
 
 /// Answers of which a log remembers what it said are not asked of its rows again.

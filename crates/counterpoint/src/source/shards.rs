@@ -71,6 +71,11 @@ impl Shards {
     /// Sends one request to every shard, side by side, and returns the responses in order.
     fn send(&self, request: &Request) -> Result<Vec<Response>> {
         self.engine.heed();
+        self.carry(request)
+    }
+
+    /// The same, whether or not the engine was told to stop.
+    fn carry(&self, request: &Request) -> Result<Vec<Response>> {
         let bytes = encode(request)?;
         let ask = |shard: &dyn Shard| decode(&shard.answer(&bytes)?);
         let answers: Vec<Result<Response>> = std::thread::scope(|scope| {
@@ -235,8 +240,8 @@ impl Prepared for Remote<'_> {
 
 impl Drop for Remote<'_> {
     fn drop(&mut self) {
-        // a shard that cannot be reached has forgotten it anyway
-        let _ = self.shards.send(&Request::Release { key: self.key });
+        // a shard that cannot be reached has forgotten it anyway; an engine that was told to stop is unwinding already
+        let _ = self.shards.carry(&Request::Release { key: self.key });
     }
 }
 
