@@ -1,6 +1,6 @@
 //! When rows happened, for logs that are divided by time.
 
-use counterpoint::data::{Column, Part, Store, Table, files_of, parts_by_number, parts_by_time};
+use counterpoint::data::{Column, Part, Store, Table, files_of, parts_by_number, parts_by_word};
 use counterpoint::{Error, Result};
 use std::path::PathBuf;
 
@@ -58,10 +58,7 @@ impl Times {
         let place = |e: Error| e.at(format!("column {time:?}"));
         match self {
             Times::Numbers(v) => parts_by_number(v).map_err(place),
-            Times::Words(v) => match v.iter().position(String::is_empty) {
-                Some(i) => Err(Error::data("the time is missing").at(format!("row {}, column {time:?}", i + 1))),
-                None => Ok(parts_by_time(v)),
-            },
+            Times::Words(v) => parts_by_word(v).map_err(place),
             Times::None => Ok(Vec::new()),
         }
     }

@@ -67,6 +67,21 @@ pub(super) fn check_parts(
     Ok(())
 }
 
+/// Refuses a batch in which rows stand more than once, unless actions are rounded, as among the rows of a test part.
+pub(super) fn refuse_copies(batch: &Hashed, actions: impl FnOnce() -> Result<Hashed>) -> Result<()> {
+    let twice = |rows: &Hashed| rows.smallest.len() - distinct(rows);
+    let (copies, all) = (twice(batch), batch.smallest.len());
+    if copies as f64 <= COPIES * all as f64 + 1.0 {
+        return Ok(());
+    }
+    let actions = actions()?;
+    if ROWS_PER_ACTION * distinct(&actions) <= actions.smallest.len() || twice(&actions) > 2 * copies {
+        return Ok(());
+    }
+    Err(Error::data(format!("{copies} of {all} rows stand more than once in these rows, with every number the same"))
+        .hint("every row counts once: give each row, and each file, once"))
+}
+
 fn parts(valid: &dyn Source, test: &dyn Source, by: Recognised) -> Result<[Hashed; 2]> {
     let question = Hashes::of(RECOGNISED, by);
     Ok([valid.recognise(question)?, test.recognise(question)?])

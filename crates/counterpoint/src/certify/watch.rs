@@ -3,6 +3,7 @@
 //! New rows come in batches, of the log or of the deployed policy; each is folded in once. The file is written whole, carries
 //! a checksum, and is checked when it is read: a damaged state would give a wrong answer for ever after.
 
+use super::leaks::refuse_copies;
 use super::monitor::Monitor;
 use crate::data::checksum::Checksum;
 use crate::data::files::{read_text, write_whole};
@@ -149,6 +150,7 @@ impl Watch {
     pub fn fold(&mut self, policy: &dyn TargetPolicy, rows: &dyn Source) -> Result<Look> {
         self.check_kind(policy, rows)?;
         let batch = rows.recognise(Hashes::of(REMEMBERED, Recognised::Content))?;
+        refuse_copies(&batch, || rows.recognise(Hashes::of(REMEMBERED, Recognised::Action)))?;
         self.check_new(&batch)?;
         let weighed = rows.weigh(policy)?;
         let totals = ask_weights(&*weighed, Totals)?;

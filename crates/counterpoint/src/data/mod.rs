@@ -70,6 +70,6 @@ pub use summary::{Columns, Summaries, Summary};
 #[cfg(feature = "readers")]
 pub use table::{Column, Table};
 pub use target::TargetColumns;
-pub use time::{parts_by_number, parts_by_time};
+pub use time::{parts_by_number, parts_by_time, parts_by_word};
 pub use view::View;
 pub use weighting::Weighting;
