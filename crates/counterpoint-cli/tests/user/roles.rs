@@ -34,6 +34,22 @@ fn times_that_do_not_sort_are_refused() {
 }
 
 #[test]
+fn the_name_of_a_folder_may_be_the_time() {
+    let place = Place::with_log();
+    let text = place.text("log.csv");
+    let (head, rows) = text.split_once('\n').unwrap();
+    let rows: Vec<&str> = rows.lines().collect();
+    for (i, part) in rows.chunks(225).enumerate() {
+        place.write(&format!("days/day=2024-01-{:02}/rows.csv", 9 + i), format!("{head}\n{}\n", part.join("\n")));
+        place.write(&format!("months/month={}/rows.csv", 9 + i), format!("{head}\n{}\n", part.join("\n")));
+        place.write(&format!("wrong/day=2024-1-{}/rows.csv", 9 + i), format!("{head}\n{}\n", part.join("\n")));
+    }
+    let said = |log: &str, time: &str| place.done(&format!("describe {log} {UNDIVIDED} --time {time}"));
+    assert!(said("days", "day").contains("divided by day") && said("months", "month").contains("divided by month"));
+    place.refused(&format!("describe wrong {UNDIVIDED} --time day"), &["these times do not sort"]);
+}
+
+#[test]
 fn counts_are_numbers_that_can_be_counted() {
     let place = Place::with_log();
     place.with_column("counts.csv", "group", |i, _| if i == 2 { "1e308" } else { "1" }.into());
@@ -77,6 +93,15 @@ fn a_monitor_counts_no_row_twice_within_a_batch() {
     place.write("copy.csv", &text);
     place.refused(&follow("log.csv copy.csv"), &["stand more than once"]);
     assert!(matches!(place.run(&follow("log.csv")).status.code(), Some(0 | 1 | 3)));
+    // where everything is rounded, equal rows are no copies
+    let half = |v: &str| ((2.0 * v.parse::<f64>().unwrap()).round() / 2.0).to_string();
+    place.with_column("log.csv", "x0", |_, v| half(v));
+    for name in ["x1", "action", "reward"] {
+        place.with_column("log.csv", name, |_, v| half(v));
+    }
+    place.with_column("log.csv", "propensity", |_, _| "0.3".into());
+    let said = place.run(&follow("log.csv --state rounded.json").replace("--state state.json", ""));
+    assert!(matches!(said.status.code(), Some(0 | 1 | 3)), "{}", words(&said));
 }
 
 #[test]

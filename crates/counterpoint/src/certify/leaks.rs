@@ -67,7 +67,7 @@ pub(super) fn check_parts(
     Ok(())
 }
 
-/// Refuses a batch in which rows stand more than once, unless actions are rounded, as among the rows of a test part.
+/// Refuses a batch in which rows stand more than once, unless actions are rounded: then rows that differ share them too.
 pub(super) fn refuse_copies(batch: &Hashed, actions: impl FnOnce() -> Result<Hashed>) -> Result<()> {
     let twice = |rows: &Hashed| rows.smallest.len() - distinct(rows);
     let (copies, all) = (twice(batch), batch.smallest.len());
@@ -75,7 +75,8 @@ pub(super) fn refuse_copies(batch: &Hashed, actions: impl FnOnce() -> Result<Has
         return Ok(());
     }
     let actions = actions()?;
-    if ROWS_PER_ACTION * distinct(&actions) <= actions.smallest.len() || twice(&actions) > 2 * copies {
+    let rounded = 10 * distinct(&actions) < 9 * distinct(batch);
+    if rounded || ROWS_PER_ACTION * distinct(&actions) <= actions.smallest.len() {
         return Ok(());
     }
     Err(Error::data(format!("{copies} of {all} rows stand more than once in these rows, with every number the same"))

@@ -7,7 +7,7 @@ use super::leaks::refuse_copies;
 use super::monitor::Monitor;
 use crate::data::checksum::Checksum;
 use crate::data::files::{read_text, write_whole};
-use crate::data::{Hashed, Hashes, Outcome, Recognised};
+use crate::data::{Hashed, Hashes, Outcome, Recognised, Said};
 use crate::engine::Fold;
 use crate::error::{Error, Result};
 use crate::folds::{Guarantee, Totalled, Totals, ask_weights};
@@ -241,8 +241,11 @@ impl Watch {
             let seen = self.direction.costs_between([totals.cost.min, totals.cost.max]);
             let [low, high] = self.terms.outcome_range;
             return Err(Error::data(format!(
-                "outcomes from {} to {} lie outside the range [{low}, {high}] of the monitor",
-                seen[0], seen[1]
+                "outcomes from {} to {} lie outside the range [{}, {}] of the monitor",
+                Said(seen[0]),
+                Said(seen[1]),
+                Said(low),
+                Said(high)
             ))
             .hint("the range must hold every outcome that can happen; start again with a wider one"));
         }

@@ -189,7 +189,7 @@ const LARGEST: f64 = 1e140;
 const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
 
 /// A number as it is said: in powers of ten where it would be a row of noughts.
-pub(super) struct Said(pub(super) f64);
+pub(crate) struct Said(pub(crate) f64);
 
 impl std::fmt::Display for Said {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {

@@ -42,6 +42,7 @@ mod weighting;
 #[cfg(feature = "readers")]
 pub use arrow_array::RecordBatch;
 pub use build::{LogBuilder, Role};
+pub(crate) use check::Said;
 pub use claim::Claim;
 #[cfg(feature = "readers")]
 pub use config::{LOG_CONFIG, LogConfig};

@@ -196,6 +196,9 @@ fn fill(
         let State { seen, dropped, .. } = &writer.state;
         collector.go_on(writer.state.layout()?, |rows| rows.resume(*seen, dropped, writer.blocks(), last))?;
     }
+    // killed between its last point and its name: it is whole, and another point would be other bytes
+    let held = &writer.state.sources;
+    let whole = packing.into == Into::New && held.len() == sources.len() && held.iter().all(|s| s.whole);
     let mut since = 0;
     for (index, piece) in files.pieces.iter().enumerate() {
         let known = writer.state.sources.get(from + index).map_or((0, false), |s| (s.rows, s.whole));
@@ -244,7 +247,9 @@ fn fill(
         writer.divide(parts)?;
     }
     let held = writer.state.rows + last.map_or(0, |b| b.rows() as u64);
-    publish(writer, &collector)?;
+    if !(whole && writer.is_published()) {
+        publish(writer, &collector)?;
+    }
     Ok((held, dropped))
 }
 

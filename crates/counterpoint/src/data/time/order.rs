@@ -48,9 +48,10 @@ pub(super) fn of_numbers(times: &[f64]) -> Result<()> {
             .hint("write all of them in one unit"));
     }
     // 31012024: in an order by size the day comes first
-    let year = |y: f64| (1900.0..2100.0).contains(&y);
     let compact = |t: f64| {
-        t.fract() == 0.0 && (1_010_000.0..32_000_000.0).contains(&t) && year(t % 1e4) && !year((t / 1e4).floor())
+        let [day, month, year] = [(t / 1e6).floor(), (t / 1e4).floor() % 100.0, t % 1e4];
+        let date = (1.0..32.0).contains(&day) && (1.0..13.0).contains(&month) && (1900.0..2100.0).contains(&year);
+        t.fract() == 0.0 && date
     };
     match times.iter().all(|t| compact(*t)) && times.iter().any(|t| *t != times[0]) {
         true => Err(Error::data(format!("{} has its year behind the day", times[0])).hint(REMEDY)),
@@ -80,6 +81,12 @@ pub(super) fn of_words(times: &[&str]) -> Result<()> {
         return refuse(format!(
             "{first:?} and {other:?} have names of months, days or halves of a day, which do not sort"
         ));
+    }
+    let number = |t: &&&str| t.len() != 4 && t.bytes().all(|b| b.is_ascii_digit());
+    if let Some(one) = different.iter().find(number)
+        && let Some(other) = different.iter().find(|t| !number(t))
+    {
+        return refuse(format!("{one:?} is a number, and {other:?} is none"));
     }
     if different.iter().all(|t| begins_with_year(t)) {
         if let Some(other) = two(&|t| zone(t).into()) {
@@ -218,7 +225,7 @@ mod tests {
 
     #[test]
     fn times_that_do_not_sort_are_refused() {
-        let wrong: [&[&str]; 17] = [
+        let wrong: [&[&str]; 18] = [
             &["2024-9-1", "2024-10-1"],
             &["9:00", "10:00"],
             &["2024-W9", "2024-W10"],
@@ -236,10 +243,13 @@ mod tests {
             &["2024-03-05T10:00:00+01:00", "2024-03-05T10:00:00+02:00"],
             &["2024-03-05T10:00:00Z", "2024-03-05T10:00:00"],
             &["2024-03-05", "2024/03/04"],
+            &["2024-03-05", "20240306"],
         ];
         for times in wrong {
             assert!(of_words(times).is_err(), "{times:?}");
         }
-        assert!(of_numbers(&[1.7e9, 1.7e12]).is_err() && of_numbers(&[31_012_024.0, 1_022_024.0]).is_err());
+        assert!(
+            of_numbers(&[1.7e9, 1.7e12]).is_err() && of_numbers(&[31_012_024.0, 1_022_024.0, 20_012_024.0]).is_err()
+        );
     }
 }
