@@ -49,6 +49,9 @@ impl Act {
         output::check_table(&self.output, &inputs)?;
         let policy = SavedPolicy::load(&self.policy)?;
         let Columns { contexts, actions: names, .. } = policy.columns();
+        let mean = |a: &String| if names.len() == 1 { "mean".into() } else { format!("mean_{a}") };
+        let means_of: Vec<String> = if self.means { names.iter().map(mean).collect() } else { Vec::new() };
+        self.check_id(names.iter().chain(&means_of))?;
         let options =
             ReadOptions { inputs: Some(policy.encoding()), drop_invalid: self.drop_invalid, ..ReadOptions::default() };
         let reader = read_contexts(&self.contexts, &options, self.id.as_deref());
@@ -94,10 +97,7 @@ impl Act {
         let mut columns = vec![first];
         columns.extend(names.iter().cloned().zip(actions.into_iter().map(Column::Numbers)));
         columns.push(("density".into(), Column::Numbers(density)));
-        if self.means {
-            let name = |a: &String| if names.len() == 1 { "mean".into() } else { format!("mean_{a}") };
-            columns.extend(names.iter().map(name).zip(means.into_iter().map(Column::Numbers)));
-        }
+        columns.extend(means_of.into_iter().zip(means.into_iter().map(Column::Numbers)));
         columns.push(("seed".into(), Column::Words(vec![seed.to_string(); drawn])));
         output::write_table(&Table { columns }, &self.output)?;
         let dropped = reader.dropped();
@@ -114,6 +114,17 @@ impl Act {
             "output": self.output.display().to_string(),
         }));
         Ok(Done::Yes)
+    }
+
+    /// Refuses a name of the rows that another column of the output has: one name twice is a file that nobody reads.
+    fn check_id<'a>(&self, mut others: impl Iterator<Item = &'a String>) -> Result<()> {
+        let Some(id) = &self.id else { return Ok(()) };
+        match others.any(|o| o == id) || ["density", "seed"].contains(&id.as_str()) {
+            true => Err(Error::data("the output has a column of that name beside the one that names its rows")
+                .at(format!("--id {id}"))
+                .hint("rename the column in the file of contexts, or name the rows by another one")),
+            false => Ok(()),
+        }
     }
 
     /// A row for which the policy has no action is an error, unless such rows are dropped.

@@ -198,6 +198,7 @@ pub(crate) struct Certify {
 
 impl Certify {
     pub(crate) fn run(&self) -> Result<Done> {
+        self.target.check()?;
         let outputs: Vec<&Path> =
             self.output.iter().chain(&self.report).chain(&self.abstain).map(PathBuf::as_path).collect();
         let args = self.target.log();
@@ -214,17 +215,21 @@ impl Certify {
             Some(found) => Box::new(SavedPolicy::from(found.policy.clone())),
             None => policy,
         };
-        let certificate = issue(&engine, policy.as_ref(), &parts, &self.terms.terms(self.seed), &args.name())?;
-        tell(&certificate, &log.schema().outcome);
-        let by = self.by.as_ref().map(|by| self.segments(&engine, policy.as_ref(), &parts, by)).transpose()?;
-        let per = self.per.as_ref().map(|per| self.ratio(&engine, policy.as_ref(), (&log, &parts), per)).transpose()?;
-        let per = per.map(|ratio| (ratio.finding(&certificate), ratio));
-        if let Some((finding, ratio)) = &per {
-            tell_ratio(ratio, Some(finding));
-        }
         let watched = self.guards.read(args.rule(self.seed), |column, direction| {
             self.target.read_other(&engine, &log, (column, direction))
         })?;
+        let certificate = issue(&engine, policy.as_ref(), &parts, &self.terms.terms(self.seed), &args.name())?;
+        let by = self.by.as_ref().map(|by| self.segments(&engine, policy.as_ref(), &parts, by)).transpose()?;
+        let per = self.per.as_ref().map(|per| self.ratio(&engine, policy.as_ref(), (&log, &parts), per)).transpose()?;
+        let per = per.map(|ratio| (ratio.finding(&certificate), ratio));
+        // a verdict is said once nothing that was asked for can be refused any more
+        tell(&certificate, &log.schema().outcome);
+        if let (Some(name), Some(by)) = (&self.by, &by) {
+            tell_segments(name, by);
+        }
+        if let Some((finding, ratio)) = &per {
+            tell_ratio(ratio, Some(finding));
+        }
         let guarded = guarded(&engine, policy.as_ref(), &certificate, &watched, &self.terms.terms(self.seed))?;
         let mut files = Vec::new();
         if let (Some(path), Some(policy)) = (&self.abstain, policy.saved()) {
@@ -290,27 +295,7 @@ impl Certify {
     /// The gain by a context.
     fn segments(&self, engine: &Engine, policy: &dyn TargetPolicy, parts: &Parts, by: &str) -> Result<Segments> {
         let (valid, test) = (parts.valid.on(engine), parts.test.on(engine));
-        let found = segments(policy, &valid, &test, by, &self.terms.terms(self.seed))?;
-        let level = 100.0 * found.confidence;
-        say::heading(format_args!("By {by} (all intervals together at {level:.0}%)"));
-        say::line(format_args!("  {:<28} {:>7} {:>9} {:>9}  {:<21}", "segment", "rows", "log", "change", "interval"));
-        for s in &found.segments {
-            match (&s.logged, &s.difference, &s.finding) {
-                (_, _, Finding::Silent(why)) => {
-                    say::line(format_args!("  {:<28} cannot tell: {why}", say::short(&s.name, 28)));
-                }
-                (Some(l), Some(d), finding) => say::line(format_args!(
-                    "  {:<28} {:>7.0} {:>9.4} {:>9.4}  {:<21} {finding}",
-                    say::short(&s.name, 28),
-                    s.rows,
-                    l.estimate,
-                    d.estimate,
-                    format!("[{:.4}, {:.4}]", d.lower, d.upper),
-                )),
-                _ => {}
-            }
-        }
-        Ok(found)
+        segments(policy, &valid, &test, by, &self.terms.terms(self.seed))
     }
 
     /// The outcome per unit of another column, on the test part.
@@ -331,11 +316,34 @@ fn guardrail(text: &str) -> Result<Guardrail, String> {
     text.parse().map_err(|e: Error| e.to_string().replace('\n', "; "))
 }
 
+/// The gain by a context.
+fn tell_segments(by: &str, found: &Segments) {
+    let level = 100.0 * found.confidence;
+    say::heading(format_args!("By {by} (all intervals together at {level:.0}%)"));
+    say::line(format_args!("  {:<28} {:>7} {:>9} {:>9}  {:<21}", "segment", "rows", "log", "change", "interval"));
+    for s in &found.segments {
+        match (&s.logged, &s.difference, &s.finding) {
+            (_, _, Finding::Silent(why)) => {
+                say::line(format_args!("  {:<28} cannot tell: {why}", say::short(&s.name, 28)));
+            }
+            (Some(l), Some(d), finding) => say::line(format_args!(
+                "  {:<28} {:>7.0} {:>9} {:>9}  {:<21} {finding}",
+                say::short(&s.name, 28),
+                s.rows,
+                say::fixed(l.estimate),
+                say::fixed(d.estimate),
+                format!("[{}, {}]", say::fixed(d.lower), say::fixed(d.upper)),
+            )),
+            _ => {}
+        }
+    }
+}
+
 /// A ratio of outcomes, with what follows where that is known.
 pub(crate) fn tell_ratio(r: &Ratio, finding: Option<&Finding>) {
     say::heading(format_args!("{} per {}", r.outcome, r.per));
     for (name, i) in [("the log", &r.logged), ("the policy", &r.policy), ("difference (paired)", &r.difference)] {
-        say::line(format_args!("  {name:<26} {:>10.4}   [{:.4}, {:.4}]", i.estimate, i.lower, i.upper));
+        tell_interval(name, i);
     }
     match finding {
         Some(Finding::Silent(why)) => say::wrapped(&format!("cannot tell: {why}")),
@@ -360,19 +368,24 @@ fn tell_guarded(guarded: &GuardedCertificate) {
     ));
     for g in &guarded.guardrails {
         let d = &g.difference;
-        let interval = format!("[{:.4}, {:.4}]", d.lower, d.upper);
+        let interval = format!("[{}, {}]", say::fixed(d.lower), say::fixed(d.upper));
         let sign = g.guardrail.direction.to_user(1.0);
         say::line(format_args!(
-            "  {:<18} {:>9.4} {:>9.4} {:>9.4}  {:<21} {:>+9.4}  {}",
+            "  {:<18} {:>9} {:>9} {:>9}  {:<21} {:>9}  {}",
             say::short(&g.guardrail.column, 18),
-            g.logged.estimate,
-            g.value.estimate,
-            d.estimate,
+            say::fixed(g.logged.estimate),
+            say::fixed(g.value.estimate),
+            say::fixed(d.estimate),
             interval,
-            sign * g.margin,
+            signed(sign * g.margin),
             if g.holds { "holds" } else { "not shown" }
         ));
     }
+}
+
+/// A margin, with its sign.
+fn signed(v: f64) -> String {
+    if v < 0.0 { say::fixed(v) } else { format!("+{}", say::fixed(v)) }
 }
 
 /// How much of the log a report shows.
@@ -421,6 +434,12 @@ pub(crate) fn tell_unsupported(e: &Error) {
     say::json(serde_json::json!({"verdict": Verdict::Invalid, "reasons": [e.what()], "hint": hint}));
 }
 
+/// An estimate with its interval.
+fn tell_interval(name: &str, i: &Interval) {
+    let [estimate, lower, upper] = [i.estimate, i.lower, i.upper].map(say::fixed);
+    say::line(format_args!("  {name:<26} {estimate:>10}   [{lower}, {upper}]"));
+}
+
 /// The certificate in words.
 pub(crate) fn tell(c: &Certificate, outcome: &str) {
     let (verdict, news) = match c.verdict {
@@ -433,9 +452,7 @@ pub(crate) fn tell(c: &Certificate, outcome: &str) {
     for reason in &c.reasons {
         say::line(format_args!("  {reason}"));
     }
-    let row = |name: &str, i: &Interval| {
-        say::line(format_args!("  {name:<26} {:>10.4}   [{:.4}, {:.4}]", i.estimate, i.lower, i.upper));
-    };
+    let row = tell_interval;
     row(&format!("{outcome} of the log"), &c.logged);
     row(&format!("{outcome} of the policy"), &c.value);
     match &c.beside {

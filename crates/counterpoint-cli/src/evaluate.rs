@@ -18,6 +18,9 @@ use counterpoint::{Engine, Error, Log, Policy, Recipe, Result};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
+/// From fewer effective rows no error can be told.
+const FEW: f64 = 10.0;
+
 /// Which rows are read.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Rows {
@@ -62,7 +65,7 @@ pub(crate) struct Evaluate {
     #[arg(long, default_value_t = 15.0, value_parser = crate::flag::positive)]
     cap: f64,
     /// Ridge of the loss model.
-    #[arg(long, default_value_t = 1e-3)]
+    #[arg(long, default_value_t = 1e-3, value_parser = crate::flag::positive)]
     model_ridge: f64,
     /// Share of the worst outcomes whose mean is shown (conditional value at risk).
     #[arg(long, default_value_t = 0.1, value_name = "SHARE", value_parser = crate::flag::between_0_and_1)]
@@ -93,6 +96,22 @@ impl Evaluate {
             Some(log) => log,
             None => return parts.map(|_| Done::Yes),
         };
+        // what the flags ask for is refused before anything is said
+        let per = self.per.as_ref().map(|per| {
+            let other = self.target.read_other(&engine, &whole, (per, Outcome::Cost))?;
+            let others = other.split(self.target.log().rule(self.seed));
+            let below = self.rows.of(&other, &others).ok_or_else(|| Error::data("the rows cannot be divided"))?;
+            ratio(policy, &log.on(&engine), &below.on(&engine), &Terms::default())
+        });
+        let per = per.transpose()?;
+        let bounds = self.bounds.then(|| {
+            let parametric = policy.parametric().ok_or_else(|| {
+                Error::policy("the paper's bounds are for a counterfactual loss predictor (kind \"parametric\")")
+                    .hint("learn one with `learn --set policy=clp --set family=normal`")
+            })?;
+            paper_bounds(&log.on(&engine), parametric, self.cap, 0.95)
+        });
+        let bounds = bounds.transpose()?;
         let recipe = Recipe::clp().with_model_ridge(self.model_ridge);
         // a log too short to divide can still be weighed
         let model = match &parts {
@@ -105,6 +124,13 @@ impl Evaluate {
         tell(&table);
         let mut all = as_json(&table);
         let mut notes = self.notes(aids);
+        let effective = table.estimators.iter().filter_map(|e| e.effective).next();
+        notes.extend(effective.filter(|n| *n < FEW).map(|n| {
+            format!(
+                "only {n:.1} of {} rows are effective: standard errors and intervals from so few mean nothing",
+                log.rows()
+            )
+        }));
         match spread(policy, &log.on(&engine), self.tail, 0.95) {
             Ok(spread) => {
                 tell_spread(&spread);
@@ -124,22 +150,11 @@ impl Evaluate {
         if let Some(mean) = model.as_ref().ok().and_then(|model| by_model(log, policy, model).transpose()) {
             all.insert("mean_action_by_model".into(), mean?);
         }
-        if let Some(per) = &self.per {
-            let other = self.target.read_other(&engine, &whole, (per, Outcome::Cost))?;
-            let others = other.split(self.target.log().rule(self.seed));
-            let below = self.rows.of(&other, &others).ok_or_else(|| Error::data("the rows cannot be divided"))?;
-            let ratio = ratio(policy, &log.on(&engine), &below.on(&engine), &Terms::default())?;
+        if let Some(ratio) = per {
             tell_ratio(&ratio, None);
             all.insert("ratio".into(), serde_json::to_value(&ratio).unwrap_or_default());
         }
-        if self.bounds {
-            let Some(parametric) = policy.parametric() else {
-                return Err(Error::policy(
-                    "the paper's bounds are for a counterfactual loss predictor (kind \"parametric\")",
-                )
-                .hint("learn one with `learn --set policy=clp --set family=normal`"));
-            };
-            let bounds = paper_bounds(&log.on(&engine), parametric, self.cap, 0.95)?;
+        if let Some(bounds) = bounds {
             say::heading("The paper's bounds (95%)");
             bounds.to_string().lines().for_each(say::wrapped);
             all.insert("bounds".into(), serde_json::to_value(&bounds).unwrap_or_default());

@@ -33,12 +33,23 @@ pub(crate) fn at_least_0(text: &str) -> Result<f64, String> {
     if v.is_finite() && v >= 0.0 { Ok(v) } else { Err("must be a number >= 0".into()) }
 }
 
-/// Two finite numbers, LOW,HIGH, the first below the second.
+/// Outcomes are no larger than this, so that they can be squared and added up.
+const LARGEST: f64 = 1e140;
+
+/// An outcome: a finite number.
+pub(crate) fn outcome(text: &str) -> Result<f64, String> {
+    let v = number(text)?;
+    match v.abs() <= LARGEST {
+        true => Ok(v),
+        false => Err(format!("must be a number, at most {LARGEST:e} in size")),
+    }
+}
+
+/// Two outcomes, LOW,HIGH, the first below the second.
 pub(crate) fn range(text: &str) -> Result<[f64; 2], String> {
     let ends = text.split_once(',').ok_or("expected two numbers such as 0,1")?;
-    let (low, high) = (number(ends.0)?, number(ends.1)?);
-    let whole = low.is_finite() && high.is_finite() && low < high;
-    if whole { Ok([low, high]) } else { Err("the first number must be below the second".into()) }
+    let (low, high) = (outcome(ends.0)?, outcome(ends.1)?);
+    if low < high { Ok([low, high]) } else { Err("the first number must be below the second".into()) }
 }
 
 /// A finite number above 0.
@@ -77,7 +88,16 @@ pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::duration;
+    use super::{duration, outcome, range};
+
+    #[test]
+    fn outcomes_are_numbers_that_can_be_squared() {
+        assert_eq!((outcome("-1.5"), range(" -60 , 9 ")), (Ok(-1.5), Ok([-60.0, 9.0])));
+        for wrong in ["nan", "inf", "-inf", "1e308", "", "x"] {
+            assert!(outcome(wrong).is_err() && range(&format!("0,{wrong}")).is_err(), "{wrong}");
+        }
+        assert!(range("1,1").is_err() && range("1").is_err() && range("0,1,2").is_err());
+    }
 
     #[test]
     fn a_duration_has_a_unit() {

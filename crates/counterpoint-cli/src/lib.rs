@@ -196,6 +196,7 @@ fn answer(arguments: Vec<OsString>) -> u8 {
         Command::Completions(c) => c.run(),
         Command::Recipe(c) => c.run(),
     };
+    let start = || memory::enough().and_then(|()| start());
     let done = match instructions {
         Some(chosen) => Engine::single().using(chosen).enter(start),
         None => start(),

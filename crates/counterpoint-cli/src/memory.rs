@@ -2,10 +2,23 @@
 //!
 //! What is not known is not a limit. Only Linux is asked: its free memory, that of the control group, and the shell's limit.
 
+use counterpoint::{Error, Result};
 use std::fs::read_to_string;
 
 /// The share of free memory that the rows of a log may take; the rest is for what is made of them.
 const SHARE: f64 = 0.7;
+
+/// What the program needs beside its own code before it has read a row.
+const FLOOR: u64 = 32 << 20;
+
+/// Refuses a limit of the shell under which the first allocation that fails would end the process.
+pub(crate) fn enough() -> Result<()> {
+    match shell().filter(|left| *left < FLOOR) {
+        Some(left) => Err(Error::data(format!("the shell leaves {} MB of memory to this program", left >> 20))
+            .hint(format!("allow at least {} MB more: ulimit -v", (FLOOR - left).div_ceil(1 << 20)))),
+        None => Ok(()),
+    }
+}
 
 /// Bytes that the rows of a log may take.
 pub(crate) fn for_rows() -> Option<u64> {
@@ -33,7 +46,7 @@ fn shell() -> Option<u64> {
 }
 
 /// A size as it is written: a number with K, M, G or T behind it for powers of 1024, or bytes.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> std::result::Result<u64, String> {
     let upper = text.to_ascii_uppercase();
     let plain = upper.trim_end_matches("IB").trim_end_matches('B');
     let power = "KMGT".find(plain.chars().last().unwrap_or_default()).map_or(0, |i| i as i32 + 1);

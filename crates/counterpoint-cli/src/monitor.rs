@@ -31,7 +31,7 @@ pub(crate) struct Monitor {
     #[arg(long, value_name = "SHARE", value_parser = flag::between_0_and_1)]
     confidence: Option<f64>,
     /// Compare with this value of the outcome instead of with the log's own on the same rows.
-    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "VALUE", value_parser = flag::outcome, allow_negative_numbers = true)]
     against: Option<f64>,
     /// States of other places to add, separated by commas.
     #[arg(long, value_name = "FILES", value_delimiter = ',')]
@@ -43,6 +43,7 @@ pub(crate) struct Monitor {
 
 impl Monitor {
     pub(crate) fn run(&self) -> Result<Done> {
+        self.target.check()?;
         let mut inputs = self.merge.clone();
         inputs.extend(self.target.file().cloned());
         let reads = self.target.given();
@@ -127,10 +128,12 @@ fn tell(watch: &Watch) {
     };
     let terms = watch.terms();
     say::news("Monitor:", word, news);
-    let row = |name: &str, [low, high]: [f64; 2]| say::line(format_args!("  {name:<34} [{low:.4}, {high:.4}]"));
+    let row = |name: &str, [low, high]: [f64; 2]| {
+        say::line(format_args!("  {name:<34} [{}, {}]", say::fixed(low), say::fixed(high)));
+    };
     row("value of the policy", look.value);
     match terms.against {
-        Some(against) => row(&format!("less {against}"), look.difference),
+        Some(against) => row(&format!("less {}", say::number(against)), look.difference),
         None => row("less that of the log, same rows", look.difference),
     }
     say::line(format_args!(

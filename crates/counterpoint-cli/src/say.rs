@@ -214,6 +214,15 @@ pub(crate) fn number(v: f64) -> String {
     }
 }
 
+/// A number with four digits behind the point, or with powers of ten where these say nothing.
+pub(crate) fn fixed(v: f64) -> String {
+    let size = v.abs();
+    match v == 0.0 || !v.is_finite() || (1e-3..1e9).contains(&size) {
+        true => format!("{v:.4}"),
+        false => format!("{v:.3e}"),
+    }
+}
+
 /// A name for a table, cut where it is longer than its column.
 pub(crate) fn name(text: &str, width: usize) -> String {
     match text.chars().count() > width {
@@ -265,6 +274,12 @@ fn complain(what: &str, hint: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_never_rows_of_noughts() {
+        let said = [0.0, 1.25, -12_345.678_91, 2.5e-6, -1e140].map(fixed);
+        assert_eq!(said, ["0.0000", "1.2500", "-12345.6789", "2.500e-6", "-1.000e140"]);
+    }
 
     #[test]
     fn nothing_that_a_terminal_obeys_is_said() {

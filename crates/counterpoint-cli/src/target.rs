@@ -101,8 +101,20 @@ impl TargetArgs {
         })
     }
 
+    /// Refuses two policies at once.
+    pub(crate) fn check(&self) -> Result<()> {
+        let file = self.policy.as_ref().filter(|p| p.extension().is_some_and(|e| e == "json"));
+        match file.filter(|_| self.target_density.is_some() || self.target_action.is_some()) {
+            Some(path) => Err(Error::policy("a policy file is given, and a policy in columns of the log")
+                .at(path.display().to_string())
+                .hint("leave one of them out: the file, or --target-density and --target-action")),
+            None => Ok(()),
+        }
+    }
+
     /// Reads the policy and the log it is asked of.
     pub(crate) fn read(&self, engine: &Engine) -> Result<Asked> {
+        self.check()?;
         if let Some(path) = self.file() {
             let saved = SavedPolicy::load(path)?;
             let log = self.log.read_for(engine, &saved)?;
@@ -119,7 +131,9 @@ impl TargetArgs {
         let policy: Box<dyn TargetPolicy> = match columns {
             TargetColumns::Density(_) => Box::new(TargetDensity),
             TargetColumns::Actions(_) => {
-                Box::new(TargetAction::new(self.target_family, self.target_std.as_deref().unwrap_or_default())?)
+                let around = TargetAction::new(self.target_family, self.target_std.as_deref().unwrap_or_default())?;
+                around.check_rows(&log)?;
+                Box::new(around)
             }
         };
         policy.check_against(log.schema())?;

@@ -1,6 +1,6 @@
 //! When rows happened, for logs that are divided by time.
 
-use counterpoint::data::{Column, Part, Store, Table, files_of, parts_by_number, parts_by_time};
+use counterpoint::data::{Column, Part, Store, Table, parts_by_number, parts_by_word};
 use counterpoint::{Error, Result};
 use std::path::PathBuf;
 
@@ -15,54 +15,16 @@ pub fn parts_of_files(paths: &[PathBuf], time: &str) -> Result<Vec<Part>> {
                 .hint("pack it again with --time")
         });
     }
-    let mut parts = Times::None;
-    for file in files_of(paths)? {
-        let table = Table::read(&file, &[time.to_string()])?;
-        parts.add(table.columns.into_iter().next().map(|c| c.1), time)?;
-    }
-    parts.parts(time)
+    let table = Table::read_all(paths, &[time.to_string()])?;
+    table.columns.into_iter().next().map_or(Ok(Vec::new()), |(_, times)| parts_of_times(times, time))
 }
 
 /// The part of every row by its time, numbers or words that sort as they should.
 pub fn parts_of_times(times: Column, name: &str) -> Result<Vec<Part>> {
-    let mut all = Times::None;
-    all.add(Some(times), name)?;
-    all.parts(name)
-}
-
-/// The times of all rows.
-enum Times {
-    None,
-    Numbers(Vec<f64>),
-    Words(Vec<String>),
-}
-
-impl Times {
-    fn add(&mut self, column: Option<Column>, time: &str) -> Result<()> {
-        match (&mut *self, column) {
-            (_, None) => {}
-            (Times::None, Some(Column::Numbers(v))) => *self = Times::Numbers(v),
-            (Times::None, Some(Column::Words(v))) => *self = Times::Words(v),
-            (Times::Numbers(all), Some(Column::Numbers(v))) => all.extend(v),
-            (Times::Words(all), Some(Column::Words(v))) => all.extend(v),
-            _ => {
-                return Err(Error::data("it is numbers in one file and words in another")
-                    .at(format!("column {time:?}"))
-                    .hint("write times in one way"));
-            }
-        }
-        Ok(())
-    }
-
-    fn parts(&self, time: &str) -> Result<Vec<Part>> {
-        let place = |e: Error| e.at(format!("column {time:?}"));
-        match self {
-            Times::Numbers(v) => parts_by_number(v).map_err(place),
-            Times::Words(v) => match v.iter().position(String::is_empty) {
-                Some(i) => Err(Error::data("the time is missing").at(format!("row {}, column {time:?}", i + 1))),
-                None => Ok(parts_by_time(v)),
-            },
-            Times::None => Ok(Vec::new()),
-        }
-    }
+    let parts = match &times {
+        Column::Numbers(v) => parts_by_number(v),
+        Column::Integers(v) => parts_by_number(&v.iter().map(|t| *t as f64).collect::<Vec<_>>()),
+        Column::Words(v) => parts_by_word(v),
+    };
+    parts.map_err(|e| e.at(format!("column {name:?}")))
 }

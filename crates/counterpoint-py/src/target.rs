@@ -48,7 +48,9 @@ pub(crate) fn target(brought: &Brought, log: &Log) -> Answer<Arc<dyn TargetPolic
         }
         Brought::Columns(std, name) => match &schema.target {
             Some(TargetColumns::Actions(names)) => {
-                Arc::new(TargetAction::new(family(name)?, &one_each(std, names.len()))?)
+                let around = TargetAction::new(family(name)?, &one_each(std, names.len()))?;
+                around.check_rows(&log.log)?;
+                Arc::new(around)
             }
             _ => Arc::new(TargetDensity),
         },

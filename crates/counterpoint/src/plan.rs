@@ -189,7 +189,15 @@ pub fn plan(log: &dyn Source, policy: Option<&dyn TargetPolicy>, terms: &PlanTer
         return Err(Error::data("the log has no action"));
     };
     if std.is_nan() || std <= 0.0 {
-        return Err(Error::data("every outcome is the same: no number of rows would tell policies apart"));
+        return Err(Error::data("every outcome is the same: no number of rows would tell policies apart")
+            .hint("is the outcome column the right one?"));
+    }
+    if action.std().is_nan() || action.std() <= 0.0 {
+        return Err(Error::data(format!(
+            "all logged actions are {}: no number of such rows says what others would do",
+            action.mean()
+        ))
+        .hint("is the action column the right one? a log needs actions that were drawn at random"));
     }
     let terms = PlanTerms {
         gain: terms.gain.or(Some(0.1 * std)),

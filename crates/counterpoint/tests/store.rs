@@ -305,6 +305,21 @@ fn an_interrupted_packing_goes_on_to_the_same_bytes() {
     same(&read(&[&day, &more], &config), &read(&[&cut], &config));
 }
 
+/// Killed between its last point and its name.
+#[test]
+fn a_packing_that_only_lacks_its_name_ends_in_the_same_bytes() {
+    let place = Place::new();
+    let (log, config) = (place.csv("log.csv", &table(0, 2500, &["Rome", "Oslo"])), config());
+    let (cps, part) = (place.at("log.cps"), place.at("log.cps.part"));
+    put(&[&log], &config, &cps, Into::New).unwrap();
+    let whole = std::fs::read(&cps).unwrap();
+    std::fs::rename(&cps, &part).unwrap();
+    let again = put(&[&log], &config, &cps, Into::New).unwrap();
+    assert_eq!((again.before, part.exists()), (again.rows, false));
+    assert!(std::fs::read(&cps).unwrap() == whole, "the stores differ");
+    same(&read(&[&log], &config), &read(&[&cps], &config));
+}
+
 #[test]
 fn every_flipped_bit_is_found_and_the_block_is_named() {
     let place = Place::new();

@@ -14,6 +14,7 @@ mod invariance;
 mod manners;
 mod outputs;
 mod readme;
+mod roles;
 mod store;
 mod support;
 mod tables;

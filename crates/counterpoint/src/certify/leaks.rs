@@ -67,6 +67,22 @@ pub(super) fn check_parts(
     Ok(())
 }
 
+/// Refuses a batch in which rows stand more than once, unless actions are rounded: then rows that differ share them too.
+pub(super) fn refuse_copies(batch: &Hashed, actions: impl FnOnce() -> Result<Hashed>) -> Result<()> {
+    let twice = |rows: &Hashed| rows.smallest.len() - distinct(rows);
+    let (copies, all) = (twice(batch), batch.smallest.len());
+    if copies as f64 <= COPIES * all as f64 + 1.0 {
+        return Ok(());
+    }
+    let actions = actions()?;
+    let rounded = 10 * distinct(&actions) < 9 * distinct(batch);
+    if rounded || ROWS_PER_ACTION * distinct(&actions) <= actions.smallest.len() {
+        return Ok(());
+    }
+    Err(Error::data(format!("{copies} of {all} rows stand more than once in these rows, with every number the same"))
+        .hint("every row counts once: give each row, and each file, once"))
+}
+
 fn parts(valid: &dyn Source, test: &dyn Source, by: Recognised) -> Result<[Hashed; 2]> {
     let question = Hashes::of(RECOGNISED, by);
     Ok([valid.recognise(question)?, test.recognise(question)?])

@@ -137,6 +137,9 @@ impl fmt::Display for Overturn {
             )?;
         }
         let left = |what: &str, l: &LeftOut| {
+            if l.difference.estimate.is_nan() {
+                return format!("without {what} hardly a row counts");
+            }
             let (d, still) = (&l.difference, if l.holds { "still a gain" } else { "no longer a clear gain" });
             format!("without {what}: {:.4} [{:.4}, {:.4}], {still}", d.estimate, d.lower, d.upper)
         };
@@ -153,6 +156,14 @@ impl fmt::Display for Overturn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One row has nearly all the weight, and it is left out.
+    #[test]
+    fn no_figure_is_said_where_nothing_is_left() {
+        let heaviest = LeftOut { share: 0.01, holds: false, difference: Interval::around(f64::NAN, 1.0, 0.95) };
+        let said = Overturn { factor: None, shift: None, heaviest, cluster: None }.to_string();
+        assert_eq!(said, "without the heaviest 1% of the rows hardly a row counts");
+    }
 
     #[test]
     fn a_divergence_in_words_by_hand() {

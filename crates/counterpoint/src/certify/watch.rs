@@ -3,10 +3,11 @@
 //! New rows come in batches, of the log or of the deployed policy; each is folded in once. The file is written whole, carries
 //! a checksum, and is checked when it is read: a damaged state would give a wrong answer for ever after.
 
+use super::leaks::refuse_copies;
 use super::monitor::Monitor;
 use crate::data::checksum::Checksum;
 use crate::data::files::{read_text, write_whole};
-use crate::data::{Hashed, Hashes, Outcome, Recognised};
+use crate::data::{Hashed, Hashes, Outcome, Recognised, Said};
 use crate::engine::Fold;
 use crate::error::{Error, Result};
 use crate::folds::{Guarantee, Totalled, Totals, ask_weights};
@@ -149,6 +150,7 @@ impl Watch {
     pub fn fold(&mut self, policy: &dyn TargetPolicy, rows: &dyn Source) -> Result<Look> {
         self.check_kind(policy, rows)?;
         let batch = rows.recognise(Hashes::of(REMEMBERED, Recognised::Content))?;
+        refuse_copies(&batch, || rows.recognise(Hashes::of(REMEMBERED, Recognised::Action)))?;
         self.check_new(&batch)?;
         let weighed = rows.weigh(policy)?;
         let totals = ask_weights(&*weighed, Totals)?;
@@ -239,8 +241,11 @@ impl Watch {
             let seen = self.direction.costs_between([totals.cost.min, totals.cost.max]);
             let [low, high] = self.terms.outcome_range;
             return Err(Error::data(format!(
-                "outcomes from {} to {} lie outside the range [{low}, {high}] of the monitor",
-                seen[0], seen[1]
+                "outcomes from {} to {} lie outside the range [{}, {}] of the monitor",
+                Said(seen[0]),
+                Said(seen[1]),
+                Said(low),
+                Said(high)
             ))
             .hint("the range must hold every outcome that can happen; start again with a wider one"));
         }

@@ -171,6 +171,9 @@ fn digits(v: f64) -> String {
     if v == 0.0 || !v.is_finite() {
         return v.to_string();
     }
+    if !(1e-9..1e15).contains(&v.abs()) {
+        return format!("{v:.3e}");
+    }
     let places = (3.0 - math::log10(v.abs()).floor()).clamp(0.0, 12.0) as usize;
     format!("{v:.places$}")
 }
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn numbers_have_four_digits() {
-        let texts = [0.2551234, -12.34567, 1234.56, 0.0000123456, 0.0].map(digits);
-        assert_eq!(texts, ["0.2551", "-12.35", "1235", "0.00001235", "0"]);
+        let texts = [0.2551234, -12.34567, 1234.56, 0.0000123456, 0.0, -1.23456e100, 1e-20].map(digits);
+        assert_eq!(texts, ["0.2551", "-12.35", "1235", "0.00001235", "0", "-1.235e100", "1.000e-20"]);
     }
 }

@@ -185,6 +185,21 @@ pub(super) enum Range {
 /// Larger numbers cannot be squared and added up; most often they stand for a value that is missing.
 const LARGEST: f64 = 1e140;
 
+/// Larger whole numbers have gaps between them: 2^53.
+const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
+
+/// A number as it is said: in powers of ten where it would be a row of noughts.
+pub(crate) struct Said(pub(crate) f64);
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self.0 == 0.0 || !self.0.is_finite() || (1e-5..1e17).contains(&self.0.abs()) {
+            true => write!(f, "{}", self.0),
+            false => write!(f, "{:e}", self.0),
+        }
+    }
+}
+
 impl Range {
     fn holds(self, v: f64) -> bool {
         v.is_finite()
@@ -193,17 +208,23 @@ impl Range {
                 Range::Any => v.abs() <= LARGEST,
                 Range::Positive => v > 0.0,
                 Range::NotNegative | Range::Density => v >= 0.0,
-                Range::Count => v >= 0.0 && v.fract() == 0.0,
+                Range::Count => (0.0..=LARGEST_COUNT).contains(&v) && v.fract() == 0.0,
             }
     }
 
-    fn refuse(self, v: f64) -> Reason {
+    fn refuse(self, value: f64) -> Reason {
+        let v = Said(value);
         Reason::new(match self {
-            _ if !v.is_finite() => format!("{v} is not a number to compute with (must be finite)"),
+            _ if !value.is_finite() => format!("{v} is not a number to compute with (must be finite)"),
             Range::Any => {
-                format!("{v:e} is too large to compute with (at most {LARGEST:e}); does it stand for a missing value?")
+                format!(
+                    "{value:e} is too large to compute with (at most {LARGEST:e}); does it stand for a missing value?"
+                )
             }
             Range::Density => format!("{v} is not a density (must be >= 0)"),
+            Range::Count if value > LARGEST_COUNT => {
+                format!("{v} is too large for a count (at most 2^53); weights in any unit are sampling weights")
+            }
             Range::Count => format!(
                 "{v} is not a count (must be a whole number >= 0; weights of another kind are sampling weights)"
             ),

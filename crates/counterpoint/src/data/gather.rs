@@ -43,9 +43,10 @@ impl Gathered {
         if let Some(name) = &self.layout.weight
             && blocks.iter().flat_map(|b| &b.omega).all(|w| *w == 0.0)
         {
+            let role = if self.layout.weighting == Weighting::Sampling { Remedy::RowWeight } else { Remedy::RowCount };
             return Err(Error::data("all row weights are 0, so the log says nothing")
                 .at(format!("column {name:?}"))
-                .hint(Hint::from("leave ") + Remedy::RowWeight + " out to count every row once"));
+                .hint(Hint::from("leave ") + role + " out to count every row once"));
         }
         let fill = |c: usize, gaps| if gaps == Gaps::Kept { fill(&blocks, c) } else { None };
         let expansion = Expansion::new(&self.contexts, fill);

@@ -42,6 +42,7 @@ mod weighting;
 #[cfg(feature = "readers")]
 pub use arrow_array::RecordBatch;
 pub use build::{LogBuilder, Role};
+pub(crate) use check::Said;
 pub use claim::Claim;
 #[cfg(feature = "readers")]
 pub use config::{LOG_CONFIG, LogConfig};
@@ -70,6 +71,6 @@ pub use summary::{Columns, Summaries, Summary};
 #[cfg(feature = "readers")]
 pub use table::{Column, Table};
 pub use target::TargetColumns;
-pub use time::{parts_by_number, parts_by_time};
+pub use time::{parts_by_number, parts_by_time, parts_by_word};
 pub use view::View;
 pub use weighting::Weighting;

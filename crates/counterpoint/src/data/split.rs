@@ -184,7 +184,7 @@ impl Log {
         for (name, part) in [("train", &train), ("valid", &valid), ("test", &test)] {
             if part.rows() == 0 {
                 return Err(Error::data(format!("the {name} part of the split is empty"))
-                    .hint("a log needs rows in train, valid and test; check the split column or the shares"));
+                    .hint("a log needs rows in train, valid and test: check the column it is divided by (split, time or cluster), or give more rows"));
             }
         }
         for (name, part) in [("train", &train), ("valid", &valid), ("test", &test)] {

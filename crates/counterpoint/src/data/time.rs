@@ -1,5 +1,7 @@
 //! Parts by time: what was learned early is tested on what came later, as it will be used.
 
+mod order;
+
 use super::log::Log;
 use super::split::Part;
 use crate::error::{Error, Result};
@@ -29,15 +31,43 @@ pub fn parts_by_time<T: Ord>(times: &[T]) -> Vec<Part> {
     times.iter().map(part).collect()
 }
 
-/// The same for times that are numbers; what is not a number has no time.
+/// The same for times that are numbers. What is not finite is no time, and seconds among milliseconds have no order.
 pub fn parts_by_number(times: &[f64]) -> Result<Vec<Part>> {
-    Ok(parts_by_time(&ordered(times)?))
+    let keys = ordered(times)?;
+    order::of_numbers(times)?;
+    Ok(parts_by_time(&keys))
+}
+
+/// The same for times that are words. Words that would not sort by time are refused: `9:00` among `10:00`, days or months in front of their
+/// year, names of months, times of several zones.
+///
+/// ```
+/// use counterpoint::data::parts_by_word;
+/// assert!(parts_by_word(&["2024-03-09", "2024-03-10"]).is_ok());
+/// assert!(parts_by_word(&["2024-3-9", "2024-3-10"]).is_err());
+/// ```
+pub fn parts_by_word<S: AsRef<str>>(times: &[S]) -> Result<Vec<Part>> {
+    let times: Vec<&str> = times.iter().map(AsRef::as_ref).collect();
+    if let Some(i) = times.iter().position(|t| t.trim().is_empty()) {
+        return Err(missing(i));
+    }
+    order::of_words(&times)?;
+    Ok(parts_by_time(&times))
+}
+
+fn missing(row: usize) -> Error {
+    Error::data("the time is missing")
+        .at(format!("row {}", row + 1))
+        .hint("a row without a time belongs to no part: write its time, or take the row out")
 }
 
 /// Numbers in the order of their values.
 fn ordered(times: &[f64]) -> Result<Vec<i64>> {
     let key = |(i, t): (usize, &f64)| match t.is_nan() {
-        true => Err(Error::data("the time is missing").at(format!("row {}", i + 1))),
+        true => Err(missing(i)),
+        false if t.is_infinite() => Err(Error::data(format!("{t} is no time"))
+            .at(format!("row {}", i + 1))
+            .hint("write when the row happened, or take the row out")),
         // as f64::total_cmp has it, and -0 is 0
         false => {
             let bits = (t + 0.0).to_bits() as i64;
@@ -78,7 +108,7 @@ mod tests {
 
     #[test]
     fn numbers_are_ordered_by_value() {
-        let times = [3.5, -1.0, 0.0, -0.0, -7.25, f64::INFINITY, 1e300];
+        let times = [3.5, -1.0, 0.0, -0.0, -7.25, f64::MAX, 1e300];
         let keys = ordered(&times).unwrap();
         for (i, a) in times.iter().enumerate() {
             for (j, b) in times.iter().enumerate() {
@@ -86,6 +116,7 @@ mod tests {
             }
         }
         assert!(ordered(&[1.0, f64::NAN]).is_err());
+        assert!(ordered(&[1.0, f64::INFINITY]).is_err());
     }
 
     #[test]

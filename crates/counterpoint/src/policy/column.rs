@@ -4,7 +4,7 @@
 //! action and cannot be drawn from; everything that follows from importance weights works.
 
 use super::{Family, Law, TargetPolicy};
-use crate::data::{Block, Schema, TargetColumns};
+use crate::data::{Block, Log, Schema, TargetColumns};
 use crate::error::{Error, Hint, Remedy, Result};
 use rand::Rng;
 
@@ -66,6 +66,21 @@ impl TargetAction {
             )),
             None => Ok(TargetAction { family, std: std.to_vec() }),
         }
+    }
+
+    /// Refuses rows in which the action of the target policy is none that its family has: a log-normal one is positive.
+    pub fn check_rows(&self, log: &Log) -> Result<()> {
+        let names = log.schema().target.as_ref().map(TargetColumns::names).unwrap_or_default();
+        for b in log.blocks() {
+            for (column, name) in b.target.iter().zip(names) {
+                if let Some(i) = column.iter().position(|t| !self.family.support().holds(*t)) {
+                    return Err(Error::data(format!("the target action {} {}", column[i], self.family.complaint()))
+                        .at(format!("row {}, column {name:?}", b.ids[i] + 1))
+                        .hint("choose the normal family, or correct the column"));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn law_of(&self, block: &Block, i: usize) -> Law {

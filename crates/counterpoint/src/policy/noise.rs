@@ -114,7 +114,8 @@ const WIDEST: f64 = 1e3;
 pub(super) fn check_range(range: Option<[f64; 2]>) -> Result<()> {
     match range {
         Some([lo, hi]) if !(lo.is_finite() && hi.is_finite() && lo < hi) => {
-            Err(Error::policy(format!("[{lo}, {hi}] is not a range of actions")))
+            Err(Error::policy(format!("[{lo}, {hi}] is not a range of actions"))
+                .hint("are all actions the same? otherwise the policy file was changed: learn it again"))
         }
         _ => Ok(()),
     }

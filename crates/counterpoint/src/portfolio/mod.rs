@@ -393,6 +393,9 @@ fn say_axis(axis: &Axis, action: &str) -> String {
 
 /// A number with four decimals at most.
 fn brief(v: f64) -> String {
+    if v != 0.0 && !(1e-3..1e15).contains(&v.abs()) {
+        return format!("{v:.3e}");
+    }
     let text = format!("{v:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }

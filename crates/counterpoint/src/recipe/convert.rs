@@ -250,6 +250,7 @@ impl Flat {
         ];
         for (field, v, allowed, range) in real {
             if let Some(v) = v.filter(|v| !(allowed(*v) && v.is_finite())) {
+                let v = if v.abs() < 1e17 { v.to_string() } else { format!("{v:e}") };
                 return Err(Error::recipe(field, format!("{v} is out of range (must be {range})")));
             }
         }

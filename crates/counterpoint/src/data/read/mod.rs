@@ -282,7 +282,12 @@ impl Table {
     /// Reads the named columns of a file, a directory or a pattern. For logs, [`read_log`] needs less memory and says
     /// more about bad rows.
     pub fn read(path: impl AsRef<Path>, names: &[String]) -> Result<Self> {
-        let files = Pieces::new(find(&[path.as_ref()])?);
+        Self::read_all(&[path], names)
+    }
+
+    /// The same from several files, directories and patterns, in the order in which a log is read from them; the names of folders are columns.
+    pub fn read_all<P: AsRef<Path>>(paths: &[P], names: &[String]) -> Result<Self> {
+        let files = Pieces::new(find(paths)?);
         let mut table = Table::default();
         for (index, piece) in files.pieces.iter().enumerate() {
             let batches = files.open(index, &unique(names)).map_err(|e| piece.blame(e))?;

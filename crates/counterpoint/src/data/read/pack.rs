@@ -12,6 +12,7 @@ use super::remote::{self, is_remote};
 use super::stdin::is_stdin;
 use super::{ReadOptions, columns, unique};
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -106,7 +107,12 @@ pub fn pack<P: AsRef<Path>>(
         Into::Old => writer.state.sources.len(),
     };
     let before = writer.state.rows + last.as_ref().map_or(0, |(b, _)| b.rows() as u64);
-    let (rows, dropped) = fill(&mut writer, last, (&files, &sources, from), packing, watch)?;
+    let filled = fill(&mut writer, last, (&files, &sources, from), packing, watch);
+    if filled.is_err() && packing.into == Into::New && !writer.is_published() {
+        // nothing to go on from
+        let _ = std::fs::remove_file(&growing);
+    }
+    let (rows, dropped) = filled?;
     if packing.into == Into::New {
         std::fs::rename(&growing, to).map_err(|e| Error::io(to, e))?;
     }
@@ -144,6 +150,13 @@ fn extend(path: &Path, fresh: State, sources: &[SourceFile]) -> Result<(Writer, 
     if old.config()?.roles() != LogConfig::from_toml(&fresh.config)?.roles() {
         return Err(place(Error::data("it was packed with other columns"))
             .hint("leave the columns out, for the store knows its own"));
+    }
+    let read = LogConfig::from_toml(&fresh.config)?;
+    let known = old.config()?;
+    let sorted = |c: &LogConfig| c.categorical.clone().unwrap_or_default().into_iter().collect::<BTreeSet<_>>();
+    if sorted(&read) != sorted(&known) || read.missing.unwrap_or_default() != known.missing.unwrap_or_default() {
+        return Err(place(Error::data("its contexts were packed in another way (categories, missing values)"))
+            .hint("leave these flags out, for the store knows its own; or pack all files together again"));
     }
     if fresh.numbers == Numbers::F32 && old.numbers == Numbers::F64 {
         return Err(place(Error::data("it holds numbers in double precision"))
@@ -183,6 +196,9 @@ fn fill(
         let State { seen, dropped, .. } = &writer.state;
         collector.go_on(writer.state.layout()?, |rows| rows.resume(*seen, dropped, writer.blocks(), last))?;
     }
+    // killed between its last point and its name: it is whole, and another point would be other bytes
+    let held = &writer.state.sources;
+    let whole = packing.into == Into::New && held.len() == sources.len() && held.iter().all(|s| s.whole);
     let mut since = 0;
     for (index, piece) in files.pieces.iter().enumerate() {
         let known = writer.state.sources.get(from + index).map_or((0, false), |s| (s.rows, s.whole));
@@ -231,7 +247,9 @@ fn fill(
         writer.divide(parts)?;
     }
     let held = writer.state.rows + last.map_or(0, |b| b.rows() as u64);
-    publish(writer, &collector)?;
+    if !(whole && writer.is_published()) {
+        publish(writer, &collector)?;
+    }
     Ok((held, dropped))
 }
 

@@ -1,5 +1,6 @@
 //! A block as bytes: a head, then its columns, each at a multiple of 64 bytes.
 
+use super::super::check::Said;
 use super::super::checksum::Checksum;
 use super::super::log::{BLOCK_ROWS, Block};
 use super::super::rows::Layout;
@@ -99,6 +100,18 @@ fn halves(to: &mut Vec<u64>, halves: &[u32]) {
     column(to, halves.chunks(2).map(word));
 }
 
+/// What a column is.
+fn role(column: &Span<f64>, block: &Block) -> String {
+    let among = |of: &[Span<f64>]| of.iter().position(|c| std::ptr::eq(c, column)).map(|i| i + 1);
+    match (among(&block.x), among(&block.a)) {
+        (Some(i), _) => format!("context {i}"),
+        (_, Some(i)) => format!("action {i}"),
+        _ if std::ptr::eq(column, &block.y) => "the outcome".into(),
+        _ if std::ptr::eq(column, &block.omega) => "the weight".into(),
+        _ => "the propensity or a column of a target policy".into(),
+    }
+}
+
 /// A column in single precision: the nearest numbers. A finite number that becomes infinite, or a weight that vanishes, would be another log.
 fn narrowed(column: &Span<f64>, block: &Block) -> Result<Vec<u32>> {
     let is_weight = std::ptr::eq(column, &block.omega);
@@ -106,8 +119,8 @@ fn narrowed(column: &Span<f64>, block: &Block) -> Result<Vec<u32>> {
         let near = *v as f32;
         match v.is_finite() != near.is_finite() || is_weight && near == 0.0 && *v > 0.0 {
             false => Ok(near.to_bits()),
-            true => Err(Error::data(format!("{v} has no place among numbers in single precision"))
-                .at(format!("row {}", block.ids[i] + 1))
+            true => Err(Error::data(format!("{} has no place among numbers in single precision", Said(*v)))
+                .at(format!("row {}, {}", block.ids[i] + 1, role(column, block)))
                 .hint("pack the log in double precision")),
         }
     };

@@ -77,6 +77,11 @@ impl Writer {
         Ok(Writer { path: path.to_path_buf(), file, at: 0, sequence: 0, state, words: Vec::new() })
     }
 
+    /// Whether there is a point from which an interrupted packing can go on.
+    pub(in super::super) fn is_published(&self) -> bool {
+        self.sequence > 0
+    }
+
     /// Full blocks that were written.
     pub(in super::super) fn blocks(&self) -> u64 {
         self.state.rows / BLOCK_ROWS as u64
