@@ -11,7 +11,7 @@
 //! trace, many rows with the very same smallest density f. If it is theirs, f times the length of the stretches that their actions cover is their share of
 //! the rows, as for a log that explores evenly; where the floor was put under a smaller density there are fewer rows than that.
 
-use super::coverage::{FEWEST, Region, Rows, cell_means};
+use super::coverage::{FEWEST, Region, Rows, cell_means, spread};
 use super::interval::Interval;
 use super::law::Law;
 use super::terms::Terms;
@@ -73,13 +73,15 @@ pub(super) fn audit(
         let cut = Tree::grow_on(ranked, &capped, Growth { cells: 8, rows: (v.len() / 20).max(30) });
         let whole = Tree::grow(&[], 0, &[1.0], Growth { cells: 1, rows: 1 });
         for tree in [&whole, &cut] {
-            found.extend(cell_means(tree, t, &asked, names, weighting, terms).into_iter().filter_map(
-                |(_, rows, r)| {
-                    let excess = r.mean_weight.estimate - 1.0;
-                    let beyond = excess > EXCESS && excess > ERRORS * r.mean_weight.std_error;
-                    (beyond && rows >= FEWEST as f64).then_some(r)
-                },
-            ));
+            found.extend(
+                cell_means(tree, t, (&asked, spread(&asked)), names, weighting, terms).into_iter().filter_map(
+                    |(_, rows, r)| {
+                        let excess = r.mean_weight.estimate - 1.0;
+                        let beyond = excess > EXCESS && excess > ERRORS * r.mean_weight.std_error;
+                        (beyond && rows >= FEWEST as f64).then_some(r)
+                    },
+                ),
+            );
         }
         for count in STRETCHES {
             found.extend((0..count).filter_map(|k| stretch(t, &asked, (k, count), weighting, terms)));

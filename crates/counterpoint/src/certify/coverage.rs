@@ -194,7 +194,8 @@ pub(super) fn look(
     let crowding = law.crowding([&v, &t], policy);
     let cells = |target: Vec<f64>, rows: usize| {
         let tree = Tree::grow_on(&ranked, &target, Growth { cells: 8, rows });
-        regions(&tree, &t, crowding.as_deref(), &valid.schema().contexts, valid.schema().weighting, terms)
+        let (names, weighting) = (&valid.schema().contexts, valid.schema().weighting);
+        regions(&tree, [&v, &t], crowding.as_deref(), names, weighting, terms)
     };
     let (by_weight, by_log) = (cells(capped, (v.len() / 50).max(30)), cells(logs, (v.len() / 60).max(FEWEST)));
     let (regions, lacking) = if lack(&by_log) > lack(&by_weight) {
@@ -210,7 +211,7 @@ pub(super) fn look(
     let away = beyond.as_ref().map_or(0.0, |b| mean(b, MOSTLY));
     let beyond = beyond.map(|b| mean(&b, 0.0));
     let schema = valid.schema();
-    let seldom = crowding.and_then(|c| seldom(&c, &t, schema.weighting, terms));
+    let seldom = crowding.and_then(|c| seldom(&c, &t, spread_of([&v, &t]), schema.weighting, terms));
     let unseen = seldom.as_ref().map_or(0.0, Seldom::missing);
     let missing = beyond.unwrap_or(0.0).max(lacking).max(unseen);
     // where hardly a row does what the policy does, what else these rows did says nothing of it
@@ -234,7 +235,7 @@ fn lack(regions: &[Region]) -> f64 {
 /// Cells that were cut on valid rows, with their mean weight on test rows.
 fn regions(
     tree: &Tree,
-    t: &Rows,
+    [v, t]: [&Rows; 2],
     crowding: Option<&[f64]>,
     names: &[String],
     weighting: Weighting,
@@ -248,7 +249,7 @@ fn regions(
     for (i, crowding) in crowding.into_iter().flatten().enumerate() {
         seen[tree.cell(|c| t.x(i)[c]).0].add(t, i, *crowding, weighting);
     }
-    let found = cell_means(tree, t, &t.weights, names, weighting, terms).into_iter();
+    let found = cell_means(tree, t, (&t.weights, spread_of([v, t])), names, weighting, terms).into_iter();
     let mut regions: Vec<Region> =
         found.map(|(cell, rows, r)| Region { unsupported: lacks(rows, &r.mean_weight, &seen[cell]), ..r }).collect();
     regions.sort_by(|a, b| a.mean_weight.estimate.total_cmp(&b.mean_weight.estimate));
@@ -296,9 +297,9 @@ impl Seldom {
 
 /// The contexts in which the policy does what the log seldom does, where their mean weight says that the log does not do it at all, or where, with several actions,
 /// one row in 16 or fewer does it and not three did: the most of its mass that is missing so.
-fn seldom(crowding: &[f64], t: &Rows, weighting: Weighting, terms: &Terms) -> Option<Seldom> {
+fn seldom(crowding: &[f64], t: &Rows, spread: f64, weighting: Weighting, terms: &Terms) -> Option<Seldom> {
     let (weights, omega) = (&t.weights, &t.sample.omega);
-    let (total, spread) = (omega.iter().sum::<f64>(), spread(weights));
+    let total = omega.iter().sum::<f64>();
     let of = |limit: &f64| {
         let rows: Vec<usize> = (0..weights.len()).filter(|&i| crowding[i] > *limit).collect();
         let sum = |f: &dyn Fn(f64, f64) -> f64| rows.iter().map(|&i| f(omega[i], weights[i])).sum::<f64>();
@@ -324,11 +325,11 @@ fn seldom(crowding: &[f64], t: &Rows, weighting: Weighting, terms: &Terms) -> Op
     SELDOM.iter().filter_map(of).max_by(|a, b| a.missing().total_cmp(&b.missing()))
 }
 
-/// Number, rows and mean weight of every cell that has rows.
+/// Number, rows and mean weight of every cell that has rows. `spread` is the variance that weights have at least: a cell without a heavy row knows nothing of how rare such rows are.
 pub(super) fn cell_means(
     tree: &Tree,
     t: &Rows,
-    weights: &[f64],
+    (weights, spread): (&[f64], f64),
     names: &[String],
     weighting: Weighting,
     terms: &Terms,
@@ -341,12 +342,10 @@ pub(super) fn cell_means(
         let (s, square) = (t.sample.omega[i], weighting.squared(t.sample.omega[i]));
         cell.iter_mut().zip([1.0, s, s * w, square, square * w, square * w * w]).for_each(|(sum, v)| *sum += v);
     }
-    let spread = spread(weights);
     let mut regions = Vec::new();
     for (number, [n, s, w, squares, sw, sww]) in sums.into_iter().enumerate().filter(|(_, s)| s[0] > 1.0 && s[1] > 0.0)
     {
         let mean = w / s;
-        // a cell without a heavy row knows nothing of how rare such rows are: all rows together do
         let own = sww - 2.0 * mean * sw + mean * mean * squares;
         let error = own.max(spread * squares).sqrt() / s;
         let mean_weight = Interval::normal((mean, error), terms);
@@ -356,8 +355,13 @@ pub(super) fn cell_means(
     regions
 }
 
+/// The variance of the weights of all rows of either part: where a part happens to lack heavy rows, the other says how much chance can do.
+fn spread_of(parts: [&Rows; 2]) -> f64 {
+    parts.iter().map(|rows| spread(&rows.weights)).fold(0.0, f64::max)
+}
+
 /// The variance of the weights of all rows.
-fn spread(weights: &[f64]) -> f64 {
+pub(super) fn spread(weights: &[f64]) -> f64 {
     let n = weights.len() as f64;
     let mean = weights.iter().sum::<f64>() / n;
     weights.iter().map(|w| (w - mean) * (w - mean)).sum::<f64>() / n

@@ -21,8 +21,8 @@ use crate::source::Source;
 /// A difference smaller than this share of the costs' standard error is rounding: the policy is the log's own.
 const ROUNDING: f64 = 1e-9;
 
-/// Standard errors that the mean weight must lie below 1 before mass is missing.
-const LACKING: f64 = 3.0;
+/// Standard errors that the mean weight must lie below 1 before mass is missing: as many as in a region.
+const LACKING: f64 = 3.3;
 
 /// Outcomes are rarely other than usual where fewer than this share of the rows make them vary.
 const RARE: f64 = 0.1;
@@ -337,7 +337,7 @@ pub(super) fn examine(
         },
         tail_index: [&gate.diagnostics, &part.diagnostics].into_iter().filter_map(|d| d.tail_index).reduce(f64::min),
         own,
-        missing: missing(&part.diagnostics, rows.coverage.as_ref(), terms),
+        missing: missing([&gate.diagnostics, &part.diagnostics], rows.coverage.as_ref(), terms),
         away: rows.coverage.as_ref().map_or(0.0, |c| if c.away < AWAY { 0.0 } else { c.away }),
         seen: [gate.totals.cost.min.min(part.totals.cost.min), gate.totals.cost.max.max(part.totals.cost.max)],
         two_valued: two_valued(&gate, &part),
@@ -396,13 +396,16 @@ pub(super) fn examine(
     Ok(Judged { certificate, observed, replicates })
 }
 
-/// Share of the policy's mass that the log does not show: the mean weight of all rows where its own error says that it is below 1, and what
-/// was found context by context (without contexts, the mass outside the logged actions); the largest of them.
-fn missing(test: &Diagnostics, coverage: Option<&Coverage>, terms: &Terms) -> f64 {
+/// Share of the policy's mass that the log does not show: the mean weight of all rows where its error says that it is below 1, and what
+/// was found context by context (without contexts, the mass outside the logged actions); the largest of them. Test rows that happen to lack heavy
+/// rows do not know how rare these are: the error is at least what the weights of the valid rows make of it.
+fn missing([valid, test]: [&Diagnostics; 2], coverage: Option<&Coverage>, terms: &Terms) -> f64 {
     // who lets any mean weight pass has densities that are known up to a factor
     let gated = terms.gate.max_mean_weight_error < 1.0;
     let lack = 1.0 - test.mean_weight.estimate;
-    let lack = if gated && lack > LACKING * test.mean_weight.std_error { lack } else { 0.0 };
+    let by_valid = valid.mean_weight.std_error * (valid.rows / test.rows).sqrt();
+    let error = test.mean_weight.std_error.max(by_valid);
+    let lack = if gated && lack > LACKING * error { lack } else { 0.0 };
     // the range of the test rows alone is narrower than what the log did
     let outside = if coverage.is_some_and(|c| c.beyond.is_some()) { 0.0 } else { test.outside };
     let found = lack.max(outside).max(coverage.map_or(0.0, |c| c.missing));
