@@ -276,7 +276,8 @@ fn propensities_are_held_against_what_they_may_be() {
     let n = 4000u64;
     let even = |column: usize, i: u64| u(i as usize, column);
     let (from, to) = (0.25, 0.75);
-    let ways: [(&str, &dyn Fn(u64) -> (f64, f64)); 4] = [
+    type Way<'a> = (&'a str, &'a dyn Fn(u64) -> (f64, f64));
+    let ways: [Way; 4] = [
         ("even", &|i| (even(1, i), 1.0)),
         ("price points", &|i| ((even(1, i) * 5.0).floor() * 3.0 + 9.0, 0.2)),
         ("bounds", &|i| {
