@@ -210,7 +210,7 @@ impl PropensityCheck {
             format!(
                 "propensities do not look like densities: 1/p averages to {:.2} times the range of the actions (should be {})",
                 self.ratio,
-                if self.ratio < 1.0 { "1, or a little less where the log hardly explores" } else { "1" }
+                if self.ratio < 1.0 { "1, less where the log keeps to a part of it, but hardly so much less" } else { "1" }
             )
         })
     }

@@ -121,7 +121,7 @@ pub(super) const RIGHT: &[Siege] = &[
         let a = (100.0 * a).round() / 100.0;
         (a, density(a, rule(x), 0.7))
     }),
-    right!("right: another spread in the second half of the log", |x, i, r| {
+    right!("right: another spread in every other row", |x, i, r| {
         gauss(rule(x), if i % 2 == 0 { 0.6 } else { 0.8 }, r)
     }),
     Siege {

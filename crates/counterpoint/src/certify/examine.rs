@@ -412,3 +412,34 @@ fn missing([valid, test]: [&Diagnostics; 2], coverage: Option<&Coverage>, terms:
     let away = coverage.is_some_and(|c| c.away >= AWAY);
     if found < NEGLIGIBLE && !away { 0.0 } else { found.min(1.0) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weighed(mean_weight: f64, std_error: f64, rows: f64) -> Diagnostics {
+        Diagnostics {
+            rows,
+            clusters: None,
+            effective: 300.0,
+            effective_share: 300.0 / rows,
+            informative: 100.0,
+            mean_weight: Interval::normal((mean_weight, std_error), &Terms::default()),
+            largest_share: 0.01,
+            top_percent_share: 0.3,
+            weight_quantiles: [0.0; 5],
+            tail_index: None,
+            outside: 0.0,
+        }
+    }
+
+    /// .16 below 1 is 3.4 errors of test rows that happen to lack heavy ones, and 3.0 of those that the valid rows know; where these know of no more, it is missing.
+    #[test]
+    fn test_rows_without_heavy_ones_do_not_say_how_rare_these_are() {
+        let test = weighed(0.84, 0.047, 10_000.0);
+        let of = |valid: Diagnostics| missing([&valid, &test], None, &Terms::default());
+        assert_eq!(of(weighed(0.98, 0.053, 10_000.0)), 0.0);
+        assert_eq!(of(weighed(0.98, 0.106, 2500.0)), 0.0, "with a fourth of the rows an error is twice as large");
+        assert!((of(weighed(0.98, 0.040, 10_000.0)) - 0.16).abs() < 1e-12);
+    }
+}
