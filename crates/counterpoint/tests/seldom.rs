@@ -288,3 +288,28 @@ fn the_last_points_of_a_grid_are_not_beyond_it() {
         assert_eq!(c.missing, 0.0, "seed {seed}: {c}");
     }
 }
+
+/// A rule that follows the context in 85% of the rows, any action between 0 and 6 in the others: how far an even range reaches from the rule depends on the
+/// context, and what no context reaches is not counted as explored.
+#[test]
+fn an_even_range_of_actions_around_a_rule_that_moves_is_no_floor() {
+    for seed in 1..7 {
+        let log = |part: u64| {
+            let mut normal = normals(100 * seed + part);
+            let mut even = move || Family::Normal.cdf(normal(), 0.0, 1.0).value;
+            let density = |x: f64, a: f64| 0.85 * Family::Normal.log_density(a, 2.0 + x, 0.1).value.exp() + 0.15 / 6.0;
+            let mut rows = Vec::new();
+            for _ in 0..2500 {
+                let x = 3.0 * even() - 1.5;
+                let near = 2.0 + x + 0.1 * (even() + even() + even() - 1.5) * 2.0;
+                let a = if even() < 0.85 { near } else { 6.0 * even() };
+                rows.push([x, a, density(x, a), even()]);
+            }
+            let column = |c: usize| rows.iter().map(|r| r[c]).collect::<Vec<f64>>();
+            let log = Log::builder().context("x", column(0)).action("a", column(1));
+            log.propensity("p", column(2)).cost("y", column(3)).build().unwrap()
+        };
+        let c = judge(&Gauss(|x| [3.0 + 0.5 * x[0], 0.8]), log);
+        assert!(c.coverage.as_ref().unwrap().densities.is_none(), "seed {seed}: {c}");
+    }
+}
